@@ -1,0 +1,56 @@
+// The reference evaluator: executes any IR, global or SPMD on simulated devices, slowly and obviously. It is the oracle of
+// most tests. In SPMD it fills tails with NaN (or the smallest integer), asserts that replicas are bit-equal, and can
+// assemble every value (completing partial sums) and compare it with its global counterpart.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+
+#include "ir/module.h"
+#include "ir/tensor.h"
+
+namespace gshard {
+
+// What an op's evaluate rule works on: tiles of operands and results with their offsets and live sizes. In a global
+// program there is one device, offsets are 0 and everything is live.
+class EvalFrame {
+ public:
+  std::vector<const Tensor*> operands;
+  std::vector<Tensor> results;                          // preset to the right local type, filled with tail values
+  std::vector<std::vector<Tile>> operandTiles;          // per operand, per dim
+  std::vector<std::vector<Tile>> resultTiles;
+  std::int64_t device = 0;
+  std::uint64_t seed = 0;
+  std::int64_t totalRows = 0;                           // of dim_size over a row dim, when set at run time
+  std::vector<std::string>* faults = nullptr;           // run-time errors: "index 9 is out of range …", least first
+
+  const Tensor& in(std::size_t i) const { return *operands[i]; }
+  Tensor& out(std::size_t i = 0) { return results[i]; }
+};
+
+struct EvalOptions {
+  std::uint64_t seed = 0;
+  std::int64_t rows = -1;                               // live rows of the row dim; -1: all
+  std::int64_t totalRows = -1;
+  // Called after every op with the assembled global value of each result (tests compare with the global program).
+  std::function<void(const Op&, std::size_t result, const Tensor& global)> onValue;
+};
+
+struct EvalResult {
+  std::vector<Tensor> results;                          // global, in the order of Function::results
+  std::vector<std::string> faults;                      // run-time errors of the program
+  std::vector<std::int64_t> bytesReceived;              // per device (SPMD), as section 5 of the design counts them
+};
+
+// Arguments are global tensors in the order of Function::arguments. Runs global form when the module has no SPMD
+// shardings, else one simulated device per device of the mesh.
+EvalResult evaluate(const Module& module, const Function& function, std::span<const Tensor> arguments,
+                    const EvalOptions& options = {});
+// One op on given global operands (constant folding, tests).
+std::vector<Tensor> evaluateOp(const OpView& op, std::span<const Tensor> operands);
+
+// Cutting a global tensor into the tile of a device and back (tails filled).
+Tensor tileOfTensor(const Tensor& global, const std::vector<Tile>& tiles, const std::vector<std::int64_t>& localShape);
+
+}  // namespace gshard

@@ -1,0 +1,24 @@
+// The op table, and what is derived from it for all ops alike.
+#pragma once
+
+#include "ir/op_def.h"
+
+namespace gshard {
+
+#define GSHARD_OP(kind, file) extern const OpDef k##kind##Op;
+#include "ir/ops/ops.def"
+#undef GSHARD_OP
+
+const OpDef& opDef(OpKind kind);
+std::span<const OpKind> allOps();
+std::optional<OpKind> opFromName(std::string_view name);        // name of ops.def; scalar functions are `map`
+
+// May this op run with these operands partial along ONE mesh axis (absent: whole along it)? The reduction that its
+// results are then partial with, or nothing: the pending reduction has to be completed first.
+std::optional<Reduction> acceptPartial(const OpView& op, std::span<const std::optional<Reduction>> operands);
+
+// Index maps of a move (ops whose lower is LowerMove, but reshape), one per result dim, for operand `operand` of concat.
+bool isMove(OpKind kind);
+std::vector<MoveDim> moveMap(const OpView& op, std::size_t operand = 0);
+
+}  // namespace gshard
