@@ -66,10 +66,11 @@ typedef struct gshard_rt_kernel_call {
 } gshard_rt_kernel_call;
 
 struct gshard_rt_gemm_desc;             /* runtime/gemm_abi.h */
+/* Every thread of the device calls gshard_rt_gemm(gemm, arena + a, arena + b, arena + c, arena + workspace,
+ * context->extents, context, thread, threads): the descriptor's live slots are indices of `extents` (2e + 1 of extent e). */
 typedef struct gshard_rt_gemm_call {
   const struct gshard_rt_gemm_desc* gemm;
-  int64_t a, b, c, workspace;           /* arena offsets */
-  int64_t m_extent, n_extent, k_extent; /* whose live size replaces the descriptor's M, N, K; -1: constant */
+  int64_t a, b, c, workspace;           /* arena offsets of first elements; the workspace is 64-byte aligned */
 } gshard_rt_gemm_call;
 
 typedef struct gshard_rt_copy {         /* arena to arena */
