@@ -1,0 +1,197 @@
+// Collectives over shared segments; see shared_transport.h.
+#include "runtime/shared_transport.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "runtime/reduce_kernels.h"
+
+namespace gshard {
+
+static double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+SharedTransport::SharedTransport(int rank, std::vector<std::byte*> bases, std::int64_t arenaBytes, SharedHeader* header)
+    : Transport(rank, static_cast<int>(bases.size())),
+      bases_(std::move(bases)),
+      arenaBytes_(arenaBytes),
+      header_(header) {
+  for (int device = 0; device < size(); ++device) everyone_.push_back(device);
+  // Spinning steals the core that the awaited device needs when there are more devices than cores.
+  spins_ = size() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) ? 50 : 3000;
+}
+
+int SharedTransport::prepareMove(const MovePlan& plan) {
+  PreparedMove prepared{plan, receivedBytes(plan, rank())};
+  for (BoxCopy& copy : prepared.plan.copies) coalesce(copy.source, copy.target);
+  moves_.push_back(std::move(prepared));
+  return static_cast<int>(moves_.size()) - 1;
+}
+
+int SharedTransport::prepareReduce(const ReducePlan& plan) {
+  PreparedReduce prepared{plan, {}, receivedBytes(plan, rank())};
+  const int members = static_cast<int>(plan.group.size());
+  const int position = positionIn(plan.group, rank());
+  for (const ReducePart& part : plan.parts) prepared.owned.push_back(ownedPart(part, position, members));
+  reduces_.push_back(std::move(prepared));
+  return static_cast<int>(reduces_.size()) - 1;
+}
+
+bool SharedTransport::runMove(int handle) {
+  const PreparedMove& prepared = moves_[static_cast<std::size_t>(handle)];
+  if (!meet(prepared.plan.group)) return false;
+  for (const BoxCopy& copy : prepared.plan.copies) {
+    copyBox(copy.source, bases_[static_cast<std::size_t>(copy.from)], copy.target, arena(), elementBytes(copy.type));
+  }
+  countBytes(prepared.bytes);
+  return meet(prepared.plan.group);
+}
+
+bool SharedTransport::runReduce(int handle) {
+  const PreparedReduce& prepared = reduces_[static_cast<std::size_t>(handle)];
+  if (!meet(prepared.plan.group)) return false;
+  for (std::size_t index = 0; index < prepared.owned.size(); ++index) reduceOwned(prepared, index);
+  countBytes(prepared.bytes);
+  return meet(prepared.plan.group);
+}
+
+void SharedTransport::reduceOwned(const PreparedReduce& prepared, std::size_t index) {
+  const ReducePart& part = prepared.plan.parts[index];
+  const OwnedPart& owned = prepared.owned[index];
+  const std::vector<int>& group = prepared.plan.group;
+  const std::int64_t size = elementBytes(part.type);
+  alignas(64) std::byte block[16384];
+  const std::int64_t blockLength = static_cast<std::int64_t>(sizeof block) / accumulatorBytes(part.type);
+  const auto row = [&](std::int64_t from, std::int64_t to, std::int64_t length, std::int64_t fromStride,
+                       std::int64_t toStride) {
+    for (std::int64_t done = 0; done < length; done += blockLength) {
+      const std::int64_t count = std::min(blockLength, length - done);
+      const std::int64_t sourceAt = owned.source.offset + (from + done * fromStride) * size;
+      const std::int64_t targetAt = owned.target.offset + (to + done * toStride) * size;
+      loadAccumulator(part.type, block, bases_[static_cast<std::size_t>(group[0])] + sourceAt, fromStride, count);
+      for (std::size_t member = 1; member < group.size(); ++member) {
+        accumulate(part.type, part.reduction, block, bases_[static_cast<std::size_t>(group[member])] + sourceAt,
+                   fromStride, count);
+      }
+      if (part.scatterDim >= 0) {
+        storeAccumulator(part.type, block, arena() + targetAt, toStride, count);
+        continue;
+      }
+      for (const int member : group) {
+        storeAccumulator(part.type, block, bases_[static_cast<std::size_t>(member)] + targetAt, toStride, count);
+      }
+    }
+  };
+  forEachRow(owned.source, owned.target, owned.begin, owned.end, row);
+}
+
+bool SharedTransport::barrier() { return meet(everyone_); }
+
+// Every device runs the same sequence of collectives, so "how many I have entered" is comparable between any two of
+// them and one number per device serves barriers of all groups.
+bool SharedTransport::meet(const std::vector<int>& group) {
+  DeviceFlags& own = *header_->device(rank());
+  signalSequence(own, ++sequence_);
+  bool begun = false;
+  double start = 0;
+  for (const int peer : group) {
+    if (peer == rank()) continue;
+    if (static_cast<std::int32_t>(header_->device(peer)->sequence.load(std::memory_order_acquire) - sequence_) >= 0) {
+      continue;
+    }
+    if (!begun) {
+      begun = true;
+      start = now();
+    }
+    if (!waitFor(peer)) return false;
+  }
+  if (begun) countWait(now() - start);
+  return header_->abortState.load(std::memory_order_relaxed) == 0;
+}
+
+bool SharedTransport::waitFor(int peer) {
+  DeviceFlags& own = *header_->device(rank());
+  DeviceFlags& other = *header_->device(peer);
+  constexpr int kLookAroundMs = 20;
+  const double start = now();
+  own.waiting.store(1, std::memory_order_relaxed);
+  while (!awaitSequence(other, sequence_, spins_, kLookAroundMs)) {
+    if (header_->abortState.load() != 0) return false;
+    const double waited = now() - start;
+    if (!processAlive(other.pid.load(std::memory_order_relaxed))) {
+      abort(5, "device " + std::to_string(peer) + " ended (process " + std::to_string(other.pid.load()) +
+                   ") while device " + std::to_string(rank()) + " waited for it in " + label(own.label.load()));
+      return false;
+    }
+    if (timeoutSeconds() > 0 && waited > timeoutSeconds()) {
+      abort(5, watchdogText(waited));
+      return false;
+    }
+  }
+  own.waiting.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+std::string SharedTransport::watchdogText(double seconds) {
+  const DeviceFlags& own = *header_->device(rank());
+  char waited[32];
+  std::snprintf(waited, sizeof waited, "%.0f", seconds);
+  std::string text = "step " + std::to_string(own.step.load()) + ": device " + std::to_string(rank()) +
+                     " has waited " + waited + " s in " + label(own.label.load());
+  for (int device = 0; device < size(); ++device) {
+    DeviceFlags& flags = *header_->device(device);
+    const char* state = !processAlive(flags.pid.load()) ? "ended   " : flags.waiting.load() != 0 ? "waits   " : "computes";
+    text += "\n  device " + std::to_string(device) + "  " + state + "  " + label(flags.label.load()) + ", step " +
+            std::to_string(flags.step.load());
+  }
+  return text;
+}
+
+bool SharedTransport::agree(const void* mine, int bytes, void* all) {
+  const std::size_t length = static_cast<std::size_t>(bytes);
+  std::memcpy(header_->device(rank())->slot, mine, length);
+  if (!meet(everyone_)) return false;
+  for (int device = 0; device < size(); ++device) {
+    std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(device) * length, header_->device(device)->slot,
+                length);
+  }
+  return meet(everyone_);
+}
+
+bool SharedTransport::collect(std::int64_t offset, std::int64_t length, std::vector<std::vector<std::byte>>& all) {
+  all.clear();
+  if (!meet(everyone_)) return false;
+  if (rank() == 0) {
+    for (const std::byte* base : bases_) all.emplace_back(base + offset, base + offset + length);
+  }
+  return meet(everyone_);
+}
+
+void SharedTransport::abort(int code, const std::string& message) { raiseAbort(*header_, code, rank(), message); }
+
+AbortNote SharedTransport::abortNote() {
+  AbortNote note;
+  // A message being written is complete within microseconds.
+  while (header_->abortState.load() == 1) usleep(50);
+  if (header_->abortState.load() != 2) return note;
+  note.code = header_->abortCode;
+  note.device = header_->abortDevice;
+  note.message = header_->abortText;
+  return note;
+}
+
+void SharedTransport::note(int label, std::int64_t step) {
+  DeviceFlags& own = *header_->device(rank());
+  own.label.store(label, std::memory_order_relaxed);
+  own.step.store(step, std::memory_order_relaxed);
+}
+
+}  // namespace gshard
