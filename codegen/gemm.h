@@ -38,6 +38,7 @@ struct GemmLetter {
   std::int64_t strideA = 0, strideB = 0, strideC = 0;
   // Index into the `live` array of the call when the letter's live size may be smaller than `size` on some device,
   // else -1. Only sums need it for correctness (tails of M and N hold any bits); for M and N it saves work.
+  // In a program: 2 * extent + 1, and `live` is the context's `extents` (runtime/abi.h).
   int liveSlot = -1;
 };
 
@@ -95,7 +96,7 @@ struct GemmPlan {
 };
 
 // At most 8 letters may stay outside the core product after merging; false only beyond that.
-bool gemmFits(const GemmDesc& desc, const TargetShape& shape);
+bool gemmFits(const GemmDesc& desc);
 GemmPlan planGemm(const GemmDesc& desc, const TargetShape& shape);
 
 // Emits into one module; kernels and descriptors that are equal are emitted once. All symbols are internal.

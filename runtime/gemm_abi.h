@@ -13,8 +13,8 @@ enum { GSHARD_RT_GEMM_MAX_LOOPS = 8 };
 /* c[tile] = (accumulate ? c[tile] : 0) + sum over `steps` values of k; one FMA chain per element, k ascending. */
 typedef void (*gshard_rt_gemm_kernel)(int64_t steps, const void* a, const void* b, void* c, int64_t accumulate);
 
-/* Copies one panel (its rows or columns, `steps` values of k) into the layout that the kernel reads. */
-typedef void (*gshard_rt_gemm_pack)(int64_t steps, const void* source, void* packed);
+/* Copies adjacent panels of equal size (`steps` values of k each) into the layout that the kernel reads. */
+typedef void (*gshard_rt_gemm_pack)(int64_t steps, int64_t panels, const void* source, void* packed);
 
 /* Runs on a finished part of the result, still in cache: rows [row, row + rows) and columns alike of the core product,
    at the loop indices `loops` (one per entry of desc->loops). `context` is what the caller of gshard_rt_gemm passed. */
@@ -69,7 +69,8 @@ typedef struct gshard_rt_gemm_desc {
 
 /* The part of the product that `thread` of `threads` computes; parts are disjoint, and no thread waits for another.
    a, b, c: first elements of the operands as in the description given to the compiler. workspace: 64-byte aligned, of
-   the size that the compiler planned for `threads` threads. live: live sizes by slot, or null when all are full.
+   the size that the compiler planned for `threads` threads. live: live sizes by slot, or null when all are full; a program passes
+   gshard_rt_context::extents, and its slots are 2 * extent + 1.
    Elements beyond the live M and N may or may not be written. A sum of nothing writes 0. */
 void gshard_rt_gemm(const gshard_rt_gemm_desc* desc, const void* a, const void* b, void* c, void* workspace,
                     const int64_t* live, void* context, int64_t thread, int64_t threads);

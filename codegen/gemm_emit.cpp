@@ -1,0 +1,131 @@
+// From a plan to its kernels and the constant descriptor that runtime/gemm_driver.cpp walks.
+#include "codegen/gemm_emit.h"
+
+#include "llvm/IR/Module.h"
+#include "runtime/gemm_abi.h"
+#include "support/check.h"
+
+namespace gshard {
+
+namespace {
+
+// The fields of gshard_rt_gemm_desc in order; every one is 8 bytes wide, integer or pointer.
+class DescriptorBuilder {
+ public:
+  explicit DescriptorBuilder(llvm::Module& module) : module_(module) {}
+
+  void integer(std::int64_t value) {
+    fields_.push_back(llvm::ConstantInt::getSigned(llvm::Type::getInt64Ty(module_.getContext()), value));
+  }
+  void pointer(llvm::Constant* value) {
+    auto* type = llvm::PointerType::getUnqual(module_.getContext());
+    fields_.push_back(value ? value : llvm::ConstantPointerNull::get(type));
+  }
+  void strides(const GemmSide& side, std::int64_t bytes) {
+    integer(side.strideA * bytes);
+    integer(side.strideB * bytes);
+    integer(side.strideC * bytes);
+  }
+  void side(const GemmSide& side, std::int64_t bytes) {
+    integer(side.size);
+    strides(side, bytes);
+    integer(side.liveSlot);
+    integer(side.liveFactor);
+  }
+  void loop(const GemmLoop& loop, std::int64_t bytes) {
+    side(loop.side, bytes);
+    integer(loop.isSum ? 1 : 0);
+  }
+  llvm::Constant* finish(const std::string& name) {
+    GSHARD_CHECK(fields_.size() * 8 == sizeof(gshard_rt_gemm_desc), "fields of gshard_rt_gemm_desc were forgotten");
+    llvm::Constant* value = llvm::ConstantStruct::getAnon(module_.getContext(), fields_);
+    auto* global = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::InternalLinkage, value, name);
+    global->setAlignment(llvm::Align(64));
+    return global;
+  }
+
+ private:
+  llvm::Module& module_;
+  std::vector<llvm::Constant*> fields_;
+};
+
+}  // namespace
+
+static std::int64_t heightOf(const GemmPlan& plan, int kind) { return plan.height - kind; }
+static std::int64_t widthOf(const GemmPlan& plan, int kind) { return kind == 0 ? plan.width : plan.lastWidth; }
+
+// Heights and widths that no panel has need no code.
+static bool usesHeight(const GemmPlan& plan, int kind) {
+  return kind == 0 ? plan.tallPanels > 0 : plan.tallPanels < plan.panelsM && plan.height > 1;
+}
+static bool usesWidth(const GemmPlan& plan, int kind) { return kind == 0 ? plan.panelsN > 1 : plan.panelsN > 0; }
+
+static llvm::Constant* kernelOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int heightKind,
+                                int widthKind) {
+  if (!usesHeight(plan, heightKind) || !usesWidth(plan, widthKind)) return nullptr;
+  const bool packedA = plan.accessA == GemmAccess::Packed, packedB = plan.accessB == GemmAccess::Packed;
+  KernelShape shape;
+  shape.element = plan.element;
+  shape.height = heightOf(plan, heightKind);
+  shape.columns = widthOf(plan, widthKind);
+  shape.strideARow = packedA ? 1 : plan.m.strideA;
+  shape.strideAK = packedA ? shape.height : plan.k.strideA;
+  shape.strideBK = packedB ? plan.packedWidth(shape.columns) : plan.k.strideB;
+  shape.strideCRow = plan.scatterC ? plan.width : plan.m.strideC;
+  shape.alignedB = packedB;
+  shape.prefetchB = plan.prefetchB && widthKind == 0 && !packedB;
+  return gemmKernel(module, target, shape);
+}
+
+static llvm::Constant* packAOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int kind) {
+  if (plan.accessA == GemmAccess::InPlace || !usesHeight(plan, kind)) return nullptr;
+  PackShape shape{plan.element, heightOf(plan, kind), heightOf(plan, kind), plan.m.strideA, plan.k.strideA};
+  if (plan.m.size == 1) shape.strideLine = 1;
+  return gemmPack(module, target, shape);
+}
+
+static llvm::Constant* packBOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int kind) {
+  if (plan.accessB == GemmAccess::InPlace || !usesWidth(plan, kind)) return nullptr;
+  const std::int64_t columns = widthOf(plan, kind);
+  PackShape shape{plan.element, columns, plan.packedWidth(columns), plan.n.strideB, plan.k.strideB};
+  if (plan.n.size == 1) shape.strideLine = 1;
+  return gemmPack(module, target, shape);
+}
+
+llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
+  const std::string key = plan.key();
+  if (const auto known = descriptors_.find(key); known != descriptors_.end()) return known->second;
+  const std::int64_t bytes = plan.element == GemmElement::F32 ? 4 : 8;
+  GSHARD_CHECK(plan.loops.size() <= GSHARD_RT_GEMM_MAX_LOOPS, "too many loops outside a product");
+
+  DescriptorBuilder fields(module_);
+  fields.integer(bytes);
+  fields.integer(plan.swapped ? 1 : 0);
+  for (const GemmSide* side : {&plan.m, &plan.n, &plan.k}) fields.side(*side, bytes);
+  fields.integer(static_cast<std::int64_t>(plan.loops.size()));
+  for (std::size_t i = 0; i < GSHARD_RT_GEMM_MAX_LOOPS; ++i) {
+    fields.loop(i < plan.loops.size() ? plan.loops[i] : GemmLoop{}, bytes);
+  }
+  for (const std::int64_t value : {plan.height, plan.panelsM, plan.tallPanels, plan.width, plan.panelsN, plan.lastWidth}) {
+    fields.integer(value);
+  }
+  for (const int heightKind : {0, 1}) {
+    for (const int widthKind : {0, 1}) fields.pointer(kernelOf(module_, target_, plan, heightKind, widthKind));
+  }
+  for (const int kind : {0, 1}) fields.pointer(packAOf(module_, target_, plan, kind));
+  for (const int kind : {0, 1}) fields.pointer(packBOf(module_, target_, plan, kind));
+  for (const std::int64_t value : {plan.blockK, plan.blockPanelsM, plan.blockPanelsN, plan.packedWidth(plan.width),
+                                   plan.workspaceBytesA(), plan.workspaceBytesB(), plan.workspaceBytesTile()}) {
+    fields.integer(value);
+  }
+  fields.integer(plan.scatterC ? 1 : 0);
+  fields.integer(plan.addToC ? 1 : 0);
+  llvm::Function* epilogue = plan.epilogue.empty() ? nullptr : module_.getFunction(plan.epilogue);
+  GSHARD_CHECK(plan.epilogue.empty() || epilogue, "the epilogue of a product is not in the module");
+  fields.pointer(epilogue);
+  llvm::Constant* descriptor = fields.finish("gshard_gemm_" + std::to_string(descriptors_.size()));
+  descriptors_.emplace(key, descriptor);
+  return descriptor;
+}
+
+}  // namespace gshard

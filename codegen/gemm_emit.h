@@ -1,0 +1,72 @@
+// What the GEMM emitter shares between its files: the shapes that microkernels and packing kernels are specialised
+// for, and the vector loads and stores of a known number of lanes. Includes IRBuilder.h: for gemm_*.cpp only.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "codegen/gemm.h"
+#include "llvm/IR/IRBuilder.h"
+
+namespace gshard {
+
+// All strides in elements. Each field is a constant of the code, and part of the symbol's name.
+struct KernelShape {
+  GemmElement element = GemmElement::F32;
+  std::int64_t height = 1, columns = 1;
+  std::int64_t strideARow = 1, strideAK = 1;  // of the packed panel, or of the operand itself
+  std::int64_t strideBK = 1;
+  std::int64_t strideCRow = 1;
+  bool alignedB = false;   // B is a packed panel: whole vectors, aligned
+  bool prefetchB = false;  // the columns after these are fetched ahead
+};
+
+// Packed element (k, line) is at k * padded + line; lines from `lines` on are zeros.
+struct PackShape {
+  GemmElement element = GemmElement::F32;
+  std::int64_t lines = 1, padded = 1;  // a line is a row of A or a column of B
+  std::int64_t strideLine = 1, strideK = 1;
+};
+
+// Functions of the module, by name; emitted on first use.
+llvm::Function* gemmKernel(llvm::Module& module, const Target& target, const KernelShape& shape);
+llvm::Function* gemmPack(llvm::Module& module, const Target& target, const PackShape& shape);
+
+// Vectors of one element type on one target.
+class VectorBuilder {
+ public:
+  VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element);
+
+  std::int64_t lanes() const { return lanes_; }
+  std::int64_t bytes() const { return bytes_; }
+  llvm::Type* elementType() const { return elementType_; }
+  llvm::Type* vectorType() const { return vectorType_; }
+  llvm::Value* zero() const;
+
+  // The address of element `index` (a constant) after `base`.
+  llvm::Value* at(llvm::Value* base, std::int64_t index);
+  llvm::Value* at(llvm::Value* base, llvm::Value* index);
+  // Only the first `count` lanes are read or written; the others read as zero.
+  llvm::Value* load(llvm::Value* address, std::int64_t count, bool aligned = false);
+  void store(llvm::Value* value, llvm::Value* address, std::int64_t count, bool aligned = false);
+  llvm::Value* loadElement(llvm::Value* address);
+  void storeElement(llvm::Value* value, llvm::Value* address);
+  llvm::Value* splat(llvm::Value* element);
+  // sum + a * b, fused where the target can
+  llvm::Value* multiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
+
+ private:
+  llvm::Constant* mask(std::int64_t count);
+  llvm::IRBuilder<>& builder_;
+  const TargetShape shape_;
+  std::int64_t bytes_, lanes_;
+  llvm::Type* elementType_;
+  llvm::FixedVectorType* vectorType_;
+};
+
+// for (i = 0; i < count; i += step); leaves the builder after the loop. `count` is a multiple of `step` or is rounded
+// down by the caller. The body gets i.
+void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, llvm::Value* count, std::int64_t step,
+              const std::function<void(llvm::Value*)>& body);
+
+}  // namespace gshard

@@ -1,0 +1,284 @@
+// From a contraction's letters to the core product, its tile and its blocks. Pure functions of the description and the
+// target's shape; apart from the emitter so that every choice is tested without LLVM.
+#include <algorithm>
+#include <optional>
+
+#include "codegen/gemm.h"
+#include "runtime/gemm_abi.h"
+#include "support/check.h"
+
+namespace gshard {
+
+static constexpr std::int64_t kAlignment = 64;
+
+static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+static std::int64_t roundUp(std::int64_t a, std::int64_t b) { return ceilDiv(a, b) * b; }
+static std::int64_t elementBytes(GemmElement element) { return element == GemmElement::F32 ? 4 : 8; }
+
+// ---- letters
+
+static GemmSide sideOf(const GemmDesc& desc, int index) {
+  const GemmLetter& letter = desc.letters[static_cast<std::size_t>(index)];
+  GemmSide side;
+  side.size = letter.size;
+  side.strideA = letter.group == GemmGroup::Columns ? 0 : letter.strideA;
+  side.strideB = letter.group == GemmGroup::Rows ? 0 : letter.strideB;
+  side.strideC = letter.group == GemmGroup::Sum ? 0 : letter.strideC;
+  side.liveSlot = letter.liveSlot;
+  side.letters = {index};
+  return side;
+}
+
+// Two letters are one when a step of the major is `minor.size` steps of the minor in every operand. A minor letter with
+// a live size of its own would leave holes.
+static bool merges(const GemmSide& major, const GemmSide& minor) {
+  return minor.liveSlot < 0 && major.strideA == minor.strideA * minor.size &&
+         major.strideB == minor.strideB * minor.size && major.strideC == minor.strideC * minor.size;
+}
+
+static void mergeLetters(std::vector<GemmSide>& sides) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < sides.size() && !changed; ++i) {
+      for (std::size_t j = 0; j < sides.size() && !changed; ++j) {
+        if (i == j || !merges(sides[i], sides[j])) continue;
+        GemmSide merged = sides[j];
+        merged.size = sides[i].size * sides[j].size;
+        merged.liveSlot = sides[i].liveSlot;
+        merged.liveFactor = sides[i].liveFactor * sides[j].size;
+        merged.letters = sides[i].letters;
+        merged.letters.insert(merged.letters.end(), sides[j].letters.begin(), sides[j].letters.end());
+        sides[i] = merged;
+        sides.erase(sides.begin() + static_cast<std::ptrdiff_t>(j));
+        changed = true;
+      }
+    }
+  }
+}
+
+struct Groups {
+  std::vector<GemmSide> batch, rows, columns, sum;
+};
+
+static Groups groupLetters(const GemmDesc& desc) {
+  Groups groups;
+  for (std::size_t i = 0; i < desc.letters.size(); ++i) {
+    const GemmLetter& letter = desc.letters[i];
+    const GemmSide side = sideOf(desc, static_cast<int>(i));
+    // A letter of one value is no loop; one of a sum may still be empty on some device.
+    if (letter.size == 1 && (letter.group != GemmGroup::Sum || letter.liveSlot < 0)) continue;
+    switch (letter.group) {
+      case GemmGroup::Batch: groups.batch.push_back(side); break;
+      case GemmGroup::Rows: groups.rows.push_back(side); break;
+      case GemmGroup::Columns: groups.columns.push_back(side); break;
+      case GemmGroup::Sum: groups.sum.push_back(side); break;
+    }
+  }
+  mergeLetters(groups.batch);
+  mergeLetters(groups.rows);
+  mergeLetters(groups.columns);
+  mergeLetters(groups.sum);
+  return groups;
+}
+
+static std::optional<std::size_t> adjacentInC(const std::vector<GemmSide>& sides) {
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    if (sides[i].strideC == 1) return i;
+  }
+  return std::nullopt;
+}
+
+static std::optional<std::size_t> largest(const std::vector<GemmSide>& sides) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    if (!best || sides[i].size >= sides[*best].size) best = i;
+  }
+  return best;
+}
+
+static GemmSide takeCore(std::vector<GemmSide>& sides, std::optional<std::size_t> index) {
+  if (!index) return {};
+  GemmSide core = sides[*index];
+  sides.erase(sides.begin() + static_cast<std::ptrdiff_t>(*index));
+  return core;
+}
+
+static void exchangeOperands(Groups& groups) {
+  std::swap(groups.rows, groups.columns);
+  for (std::vector<GemmSide>* sides : {&groups.batch, &groups.rows, &groups.columns, &groups.sum}) {
+    for (GemmSide& side : *sides) std::swap(side.strideA, side.strideB);
+  }
+}
+
+static void chooseCore(Groups groups, GemmPlan& plan) {
+  if (!adjacentInC(groups.columns) && (adjacentInC(groups.rows) || groups.columns.empty())) {
+    exchangeOperands(groups);
+    plan.swapped = true;
+  }
+  const std::optional<std::size_t> adjacent = adjacentInC(groups.columns);
+  plan.n = takeCore(groups.columns, adjacent ? adjacent : largest(groups.columns));
+  plan.m = takeCore(groups.rows, largest(groups.rows));
+  plan.k = takeCore(groups.sum, largest(groups.sum));
+  plan.scatterC = plan.n.size > 1 && plan.n.strideC != 1;
+  if (plan.n.size == 1) plan.n.strideC = 1;
+  for (const std::vector<GemmSide>* sides : {&groups.batch, &groups.rows, &groups.columns}) {
+    for (const GemmSide& side : *sides) plan.loops.push_back({side, false});
+  }
+  for (const GemmSide& side : groups.sum) plan.loops.push_back({side, true});
+}
+
+// ---- tile and blocks
+
+struct Tile {
+  std::int64_t height, vectors;
+};
+
+// Of the tiles whose accumulators, B vectors and one broadcast fit the registers, the one with most accumulators; ties by
+// fewer loads per multiply-add. 14 x 2 at 32 registers, 4 x 3 at 16 (toolchain.md, section 4).
+static Tile largeTile(const TargetShape& shape) {
+  // Without FMA the product needs a register of its own before it is added.
+  const std::int64_t spare = shape.hasFma ? 1 : 2;
+  Tile best{1, 1};
+  for (std::int64_t vectors = 2; vectors <= 4; ++vectors) {
+    const std::int64_t height = (shape.vectorRegisters - spare - vectors) / vectors;
+    const std::int64_t size = height * vectors, bestSize = best.height * best.vectors;
+    if (size > bestSize || (size == bestSize && height + vectors < best.height + best.vectors)) best = {height, vectors};
+  }
+  return best;
+}
+
+// Few rows: as many vectors of columns as fit beside them, so that the sums hide the latency of the multiply-adds.
+static Tile flatTile(std::int64_t rows, const TargetShape& shape) {
+  const std::int64_t spare = shape.hasFma ? 1 : 2;
+  return {rows, std::clamp<std::int64_t>((shape.vectorRegisters - spare) / (rows + 1), 1, 6)};
+}
+
+// Few columns: one or two vectors, taller panels.
+static Tile narrowTile(std::int64_t columns, std::int64_t lanes, const TargetShape& shape, Tile tile) {
+  const std::int64_t vectors = ceilDiv(columns, lanes);
+  if (vectors >= tile.vectors) return tile;
+  const std::int64_t spare = shape.hasFma ? 1 : 2;
+  return {std::max<std::int64_t>(1, std::min<std::int64_t>(24, (shape.vectorRegisters - spare - vectors) / vectors)),
+          vectors};
+}
+
+static constexpr std::int64_t kMaxBlockK = 1024;
+static constexpr std::int64_t kMaxBlockColumns = 2048;
+
+static void chooseTile(const TargetShape& shape, GemmPlan& plan) {
+  const std::int64_t bytes = elementBytes(plan.element);
+  plan.vectorLanes = shape.lanes(bytes);
+  Tile tile = largeTile(shape);
+  const bool flat = plan.m.size < tile.height;
+  if (flat) tile = flatTile(plan.m.size, shape);
+  tile = narrowTile(plan.n.size, plan.vectorLanes, shape, tile);
+
+  plan.panelsM = ceilDiv(plan.m.size, tile.height);
+  plan.height = std::max<std::int64_t>(1, ceilDiv(plan.m.size, std::max<std::int64_t>(1, plan.panelsM)));
+  plan.tallPanels = plan.m.size - plan.panelsM * (plan.height - 1);
+  plan.width = tile.vectors * plan.vectorLanes;
+  plan.panelsN = ceilDiv(plan.n.size, plan.width);
+  plan.lastWidth = plan.n.size - std::max<std::int64_t>(0, plan.panelsN - 1) * plan.width;
+}
+
+static void chooseBlocks(const TargetShape& shape, GemmPlan& plan) {
+  const std::int64_t bytes = elementBytes(plan.element);
+  const std::int64_t maxK = std::max<std::int64_t>(64, std::min(kMaxBlockK, shape.l2Bytes / (4 * bytes * plan.width)));
+  plan.blockK = std::max<std::int64_t>(1, ceilDiv(plan.k.size, ceilDiv(std::max<std::int64_t>(1, plan.k.size), maxK)));
+  const auto balanced = [](std::int64_t panels, std::int64_t limit) {
+    const std::int64_t most = std::max<std::int64_t>(1, limit);
+    return panels == 0 ? 1 : ceilDiv(panels, ceilDiv(panels, most));
+  };
+  const std::int64_t rowBytes = plan.blockK * bytes;
+  plan.blockPanelsM = balanced(plan.panelsM, shape.l2Bytes / 2 / rowBytes / plan.height);
+  plan.blockPanelsN = balanced(plan.panelsN, std::min(kMaxBlockColumns, 2 * shape.l2Bytes / rowBytes) / plan.width);
+}
+
+// Packing B pays when a panel is read often, or when lines of B are too far apart to be read in place.
+static void chooseAccess(const TargetShape& shape, GemmPlan& plan) {
+  const bool masked = plan.lastWidth % plan.vectorLanes != 0;
+  const bool adjacentB = plan.n.size == 1 || plan.n.strideB == 1;
+  const bool possibleB = adjacentB && (!masked || shape.hasMaskedMemory);
+  plan.accessB = possibleB && plan.panelsM <= 1 ? GemmAccess::InPlace : GemmAccess::Packed;
+  plan.accessA = plan.panelsN <= 1 ? GemmAccess::InPlace : GemmAccess::Packed;
+}
+
+static bool planLetters(const GemmDesc& desc, GemmPlan& plan) {
+  plan.element = desc.element;
+  plan.addToC = desc.addToC;
+  plan.epilogue = desc.epilogue;
+  chooseCore(groupLetters(desc), plan);
+  return plan.loops.size() <= static_cast<std::size_t>(GSHARD_RT_GEMM_MAX_LOOPS);
+}
+
+bool gemmFits(const GemmDesc& desc) {
+  GemmPlan plan;
+  return planLetters(desc, plan);
+}
+
+GemmPlan planGemm(const GemmDesc& desc, const TargetShape& shape) {
+  GemmPlan plan;
+  GSHARD_CHECK(planLetters(desc, plan), "a product has more loops outside its core than gemm_abi.h allows");
+  chooseTile(shape, plan);
+  chooseAccess(shape, plan);
+  chooseBlocks(shape, plan);
+  return plan;
+}
+
+// ---- what callers ask
+
+std::int64_t GemmPlan::packedWidth(std::int64_t columns) const { return roundUp(columns, vectorLanes); }
+
+std::int64_t GemmPlan::workspaceBytesA() const {
+  if (accessA == GemmAccess::InPlace) return 0;
+  return roundUp(blockPanelsM * height * blockK * elementBytes(element), kAlignment);
+}
+
+std::int64_t GemmPlan::workspaceBytesB() const {
+  if (accessB == GemmAccess::InPlace) return 0;
+  return roundUp(blockPanelsN * width * blockK * elementBytes(element), kAlignment);
+}
+
+std::int64_t GemmPlan::workspaceBytesTile() const {
+  return scatterC ? roundUp(height * width * elementBytes(element), kAlignment) : 0;
+}
+
+std::int64_t GemmPlan::workspaceBytes(std::int64_t threads) const {
+  return threads * (workspaceBytesA() + workspaceBytesB() + workspaceBytesTile());
+}
+
+double GemmPlan::flops() const {
+  double product = 2.0 * static_cast<double>(m.size) * static_cast<double>(n.size) * static_cast<double>(k.size);
+  for (const GemmLoop& loop : loops) product *= static_cast<double>(loop.side.size);
+  return product;
+}
+
+static void appendSide(std::string& text, const GemmSide& side) {
+  for (const std::int64_t value : {side.size, side.strideA, side.strideB, side.strideC,
+                                   static_cast<std::int64_t>(side.liveSlot), side.liveFactor}) {
+    text += std::to_string(value) + ',';
+  }
+  text += ';';
+}
+
+std::string GemmPlan::key() const {
+  std::string text = element == GemmElement::F32 ? "f32;" : "f64;";
+  text += addToC ? "add;" : "set;";
+  text += epilogue + (swapped ? ";swapped;" : ";;");
+  appendSide(text, m);
+  appendSide(text, n);
+  appendSide(text, k);
+  for (const GemmLoop& loop : loops) {
+    text += loop.isSum ? "sum:" : "loop:";
+    appendSide(text, loop.side);
+  }
+  // Tile, blocks and access follow from the above and the target, but tests plan them by hand.
+  for (const std::int64_t value : {vectorLanes, height, width, static_cast<std::int64_t>(accessA),
+                                   static_cast<std::int64_t>(accessB), blockK, blockPanelsM, blockPanelsN,
+                                   static_cast<std::int64_t>(prefetchB)}) {
+    text += std::to_string(value) + ',';
+  }
+  return text;
+}
+
+}  // namespace gshard
