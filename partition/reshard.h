@@ -2,6 +2,8 @@
 // asks for it, so that all pairs on small meshes can be tested.
 #pragma once
 
+#include <functional>
+
 #include "ir/module.h"
 
 namespace gshard {
@@ -40,7 +42,12 @@ bool tilesNest(std::int64_t dim, std::int64_t a, std::int64_t b);
 
 struct BytesReceived {
   std::int64_t max = 0, total = 0;
+  std::vector<std::int64_t> perDevice;        // on meshes of at most kPerDeviceLimit devices
 };
+inline constexpr std::int64_t kPerDeviceLimit = 64;
+// Calls receivedBy(device) for every device of a small mesh, else once per combination of coordinates of the axes that are
+// `used` (one flag per mesh axis; the others hold copies that behave alike).
+BytesReceived collectBytes(const Mesh& mesh, std::vector<bool> used, const std::function<std::int64_t(std::int64_t)>& receivedBy);
 // What devices receive when a value goes from one whole (not partial) sharding to another and every missing element comes
 // once: all_gather, all_to_all, collective_permute, exchange.
 BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to);
@@ -49,5 +56,9 @@ BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& fr
 BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Sharding& sharding, std::span<const AxisRef> axes);
 // reduce_scatter to the tiles of `to`: (n - 1) times the own part.
 BytesReceived bytesOfReduceScatter(const Mesh& mesh, const Type& type, const Sharding& to, std::int64_t groupSize);
+
+// An `exchange` op, which may be a move (slice, pad, concat, reshape …) at the same time.
+class OpView;
+BytesReceived bytesOfExchange(const OpView& op);
 
 }  // namespace gshard

@@ -9,11 +9,7 @@ namespace gshard {
 
 namespace {
 
-// Calls visit(device) for one device per combination of coordinates of the axes that are used, and returns how many devices
-// each of them stands for.
-template <class Visit>
-std::int64_t forEachDistinctDevice(const Mesh& mesh, std::span<const Sharding* const> shardings, std::span<const AxisRef> extra,
-                                   Visit visit) {
+std::vector<bool> usedAxes(const Mesh& mesh, std::span<const Sharding* const> shardings, std::span<const AxisRef> extra) {
   std::vector<bool> used(mesh.axes.size(), false);
   for (const Sharding* sharding : shardings) {
     for (const auto& dim : sharding->dims) {
@@ -21,21 +17,7 @@ std::int64_t forEachDistinctDevice(const Mesh& mesh, std::span<const Sharding* c
     }
   }
   for (const AxisRef& ref : extra) used[static_cast<std::size_t>(ref.axis)] = true;
-  std::vector<std::int64_t> coordinates(mesh.axes.size(), 0);
-  std::int64_t copies = 1;
-  for (std::size_t a = 0; a < used.size(); ++a) {
-    if (!used[a]) copies *= mesh.axes[a].size;
-  }
-  while (true) {
-    visit(mesh.deviceAt(coordinates));
-    for (std::size_t a = used.size();;) {
-      if (a == 0) return copies;
-      --a;
-      if (!used[a]) continue;
-      if (++coordinates[a] < mesh.axes[a].size) break;
-      coordinates[a] = 0;
-    }
-  }
+  return used;
 }
 
 std::int64_t liveElements(const std::vector<Tile>& tiles) {
@@ -56,49 +38,56 @@ std::int64_t overlapElements(const std::vector<Tile>& a, const std::vector<Tile>
 
 }  // namespace
 
+BytesReceived collectBytes(const Mesh& mesh, std::vector<bool> used, const std::function<std::int64_t(std::int64_t)>& receivedBy) {
+  const bool all = mesh.devices() <= kPerDeviceLimit;
+  if (all) used.assign(used.size(), true);
+  std::int64_t copies = 1;
+  for (std::size_t a = 0; a < used.size(); ++a) copies *= used[a] ? 1 : mesh.axes[a].size;
+  BytesReceived bytes;
+  std::vector<std::int64_t> coordinates(mesh.axes.size(), 0);
+  for (bool more = true; more;) {
+    const std::int64_t received = receivedBy(mesh.deviceAt(coordinates));
+    bytes.max = std::max(bytes.max, received);
+    bytes.total += received * copies;
+    if (all) bytes.perDevice.push_back(received);
+    more = false;
+    for (std::size_t a = used.size(); a-- > 0 && !more;) {
+      if (!used[a]) continue;
+      more = ++coordinates[a] < mesh.axes[a].size;
+      if (!more) coordinates[a] = 0;
+    }
+  }
+  return bytes;
+}
+
 bool tilesNest(std::int64_t dim, std::int64_t a, std::int64_t b) {
   return a == 1 || b == 1 || b * partSize(dim, a * b) == partSize(dim, a);
 }
 
 BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
-  BytesReceived bytes;
   const Sharding* both[] = {&from, &to};
-  const std::int64_t copies = forEachDistinctDevice(mesh, both, {}, [&](std::int64_t device) {
+  return collectBytes(mesh, usedAxes(mesh, both, {}), [&](std::int64_t device) {
     const std::vector<Tile> held = tilesOf(mesh, type, from, device);
     const std::vector<Tile> wanted = tilesOf(mesh, type, to, device);
-    const std::int64_t received = (liveElements(wanted) - overlapElements(held, wanted)) * byteSize(type.dtype);
-    bytes.max = std::max(bytes.max, received);
-    bytes.total += received;
+    return (liveElements(wanted) - overlapElements(held, wanted)) * byteSize(type.dtype);
   });
-  bytes.total *= copies;
-  return bytes;
 }
 
 BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Sharding& sharding, std::span<const AxisRef> axes) {
   const std::int64_t n = productOf(axes);
-  BytesReceived bytes;
   const Sharding* one[] = {&sharding};
-  const std::int64_t copies = forEachDistinctDevice(mesh, one, axes, [&](std::int64_t device) {
+  return collectBytes(mesh, usedAxes(mesh, one, axes), [&](std::int64_t device) {
     const std::int64_t count = liveElements(tilesOf(mesh, type, sharding, device));
     const std::int64_t own = tileOf(count, n, partIndex(mesh, axes, device)).live;
-    const std::int64_t received = ((n - 1) * own + (count - own)) * byteSize(type.dtype);
-    bytes.max = std::max(bytes.max, received);
-    bytes.total += received;
+    return ((n - 1) * own + (count - own)) * byteSize(type.dtype);
   });
-  bytes.total *= copies;
-  return bytes;
 }
 
 BytesReceived bytesOfReduceScatter(const Mesh& mesh, const Type& type, const Sharding& to, std::int64_t groupSize) {
-  BytesReceived bytes;
   const Sharding* one[] = {&to};
-  const std::int64_t copies = forEachDistinctDevice(mesh, one, {}, [&](std::int64_t device) {
-    const std::int64_t received = (groupSize - 1) * liveElements(tilesOf(mesh, type, to, device)) * byteSize(type.dtype);
-    bytes.max = std::max(bytes.max, received);
-    bytes.total += received;
+  return collectBytes(mesh, usedAxes(mesh, one, {}), [&](std::int64_t device) {
+    return (groupSize - 1) * liveElements(tilesOf(mesh, type, to, device)) * byteSize(type.dtype);
   });
-  bytes.total *= copies;
-  return bytes;
 }
 
 }  // namespace gshard

@@ -1,0 +1,133 @@
+// Bytes of an exchange that is a move at the same time (slice, pad, concat, reverse, transpose, reshape of split dims): what
+// a device receives are the elements of its result tile that come from an operand and lie outside its own tile of it. Counted
+// dim by dim in closed form; a reshape by runs of flat indices.
+#include <algorithm>
+#include <numeric>
+
+#include "ir/op_table.h"
+#include "partition/reshard.h"
+#include "support/check.h"
+
+namespace gshard {
+
+namespace {
+
+std::int64_t floorDiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0); }
+
+// How many r in [tile] have (scale * r + offset) divisible by `divide` with the quotient in [low, high)?
+std::int64_t countMapped(const MoveDim& map, const Tile& tile, std::int64_t low, std::int64_t high) {
+  if (high <= low) return 0;
+  // Bounds on r from the quotient's bounds, then those of the right residue.
+  const std::int64_t numeratorLow = low * map.divide - map.offset, numeratorHigh = (high - 1) * map.divide - map.offset;
+  std::int64_t first, last;
+  if (map.scale > 0) {
+    first = -floorDiv(-numeratorLow, map.scale);
+    last = floorDiv(numeratorHigh, map.scale);
+  } else {
+    first = -floorDiv(numeratorHigh, -map.scale);
+    last = floorDiv(-numeratorLow, -map.scale);
+  }
+  first = std::max(first, tile.offset);
+  last = std::min(last, tile.offset + tile.live - 1);
+  if (map.divide == 1) return std::max<std::int64_t>(0, last - first + 1);
+  std::int64_t count = 0;
+  // Residues repeat with period divide / gcd(scale, divide): find the first that fits, then step.
+  const std::int64_t period = map.divide / std::gcd(map.scale, map.divide);
+  for (std::int64_t r = first; r < first + period && r <= last; ++r) {
+    if ((map.scale * r + map.offset) % map.divide == 0) count += (last - r) / period + 1;
+  }
+  return count;
+}
+
+// Elements of `wanted` (of the result) that come from the operand's box, as a product over dims.
+std::int64_t countBox(const std::vector<MoveDim>& map, const std::vector<Tile>& wanted, const std::vector<Tile>& box) {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < map.size(); ++d) {
+    if (map[d].operandDim < 0) {
+      count *= wanted[d].live;
+    } else {
+      const Tile& tile = box[static_cast<std::size_t>(map[d].operandDim)];
+      count *= countMapped(map[d], wanted[d], tile.offset, tile.offset + tile.live);
+    }
+  }
+  return count;
+}
+
+// Runs of consecutive flat indices of a tile, ascending.
+std::vector<std::pair<std::int64_t, std::int64_t>> flatRuns(const std::vector<std::int64_t>& shape, const std::vector<Tile>& tiles) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs = {{0, 1}};
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const bool whole = tiles[d].live == shape[d];
+    std::vector<std::pair<std::int64_t, std::int64_t>> next;
+    for (const auto& [start, length] : runs) {
+      if (whole) {
+        next.emplace_back(start * shape[d], length * shape[d]);
+        continue;
+      }
+      for (std::int64_t i = 0; i < length; ++i) {
+        if (tiles[d].live > 0) next.emplace_back((start + i) * shape[d] + tiles[d].offset, tiles[d].live);
+      }
+    }
+    runs = std::move(next);
+  }
+  return runs;
+}
+
+std::int64_t commonOf(const std::vector<std::pair<std::int64_t, std::int64_t>>& a, const std::vector<std::pair<std::int64_t, std::int64_t>>& b) {
+  std::int64_t common = 0;
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    const std::int64_t endA = a[i].first + a[i].second, endB = b[j].first + b[j].second;
+    common += std::max<std::int64_t>(0, std::min(endA, endB) - std::max(a[i].first, b[j].first));
+    if (endA < endB) ++i;
+    else ++j;
+  }
+  return common;
+}
+
+std::int64_t receivedBy(const OpView& op, std::int64_t device) {
+  const Function& function = op.function();
+  const Value& result = function.value(op.op().results[0]);
+  const std::vector<Tile> wanted = tilesOf(op.mesh(), result.type, *result.sharding, device);
+  const std::string& move = op.stringAttr("move");
+  std::int64_t received = 0;
+  for (std::size_t i = 0; i < op.operandCount(); ++i) {
+    if (move == "pad" && i == 1) continue;                        // the fill value is whole everywhere
+    const Value& operand = function.value(op.op().operands[i]);
+    const std::vector<Tile> held = tilesOf(op.mesh(), operand.type, *operand.sharding, device);
+    if (move == "reshape") {
+      const auto runs = flatRuns(result.type.shape, wanted);
+      std::int64_t live = 0;
+      for (const auto& run : runs) live += run.second;
+      received += live - commonOf(runs, flatRuns(operand.type.shape, held));
+      continue;
+    }
+    std::vector<Tile> whole;
+    for (const std::int64_t size : operand.type.shape) whole.push_back({0, size});
+    const std::vector<MoveDim> map = moveMap(op, i);
+    received += countBox(map, wanted, whole) - countBox(map, wanted, held);
+  }
+  return received * byteSize(result.type.dtype);
+}
+
+}  // namespace
+
+BytesReceived bytesOfExchange(const OpView& op) {
+  const Function& function = op.function();
+  const Value& result = function.value(op.op().results[0]);
+  if (op.stringAttr("move").empty()) {
+    const Value& operand = function.value(op.op().operands[0]);
+    return bytesOfMove(op.mesh(), result.type, *operand.sharding, *result.sharding);
+  }
+  std::vector<bool> used(op.mesh().axes.size(), false);
+  const auto mark = [&](const Sharding& sharding) {
+    for (const auto& dim : sharding.dims) {
+      for (const AxisRef& ref : dim) used[static_cast<std::size_t>(ref.axis)] = true;
+    }
+  };
+  mark(*result.sharding);
+  for (const ValueId operand : op.op().operands) mark(*function.value(operand).sharding);
+  return collectBytes(op.mesh(), std::move(used), [&](std::int64_t device) { return receivedBy(op, device); });
+}
+
+}  // namespace gshard
