@@ -87,7 +87,7 @@ static llvm::Constant* packAOf(llvm::Module& module, const Target& target, const
 static llvm::Constant* packBOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int kind) {
   if (plan.accessB == GemmAccess::InPlace || !usesWidth(plan, kind)) return nullptr;
   const std::int64_t columns = widthOf(plan, kind);
-  PackShape shape{plan.element, columns, plan.packedWidth(columns), plan.n.strideB, plan.k.strideB};
+  PackShape shape{plan.element, columns, plan.packedWidth(columns), plan.n.strideB, plan.k.strideB, true};
   if (plan.n.size == 1) shape.strideLine = 1;
   return gemmPack(module, target, shape);
 }

@@ -26,6 +26,7 @@ struct PackShape {
   GemmElement element = GemmElement::F32;
   std::int64_t lines = 1, padded = 1;  // a line is a row of A or a column of B
   std::int64_t strideLine = 1, strideK = 1;
+  bool aligned = false;  // every packed step starts on a whole vector
 };
 
 // Functions of the module, by name; emitted on first use.

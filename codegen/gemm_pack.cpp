@@ -16,6 +16,7 @@ static std::string symbolOf(const PackShape& shape) {
   for (const std::int64_t value : {shape.lines, shape.padded, shape.strideLine, shape.strideK}) {
     name += "_" + std::to_string(value);
   }
+  if (shape.aligned) name += "_aligned";
   return name;
 }
 
@@ -26,8 +27,7 @@ class PackEmitter {
   PackEmitter(llvm::Module& module, const Target& target, const PackShape& shape)
       : builder_(module.getContext()),
         vectors_(builder_, target, shape.element),
-        shape_(shape),
-        alignedPanel_(shape.padded % vectors_.lanes() == 0) {
+        shape_(shape) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
     auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {integer, integer, pointer, pointer}, false);
@@ -88,7 +88,7 @@ class PackEmitter {
         Value* target = vectors_.at(packed[static_cast<std::size_t>(p)], builder_.CreateMul(k, constant(shape_.padded)));
         for (std::int64_t line = 0; line < shape_.lines; line += vectors_.lanes()) {
           Value* value = vectors_.load(vectors_.at(row, p * shape_.lines + line), shape_.lines - line);
-          vectors_.store(value, vectors_.at(target, line), shape_.padded - line, alignedPanel_);
+          vectors_.store(value, vectors_.at(target, line), shape_.padded - line, shape_.aligned);
         }
       }
     });
@@ -119,7 +119,7 @@ class PackEmitter {
         transpose(rows);
         for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
           vectors_.store(rows[static_cast<std::size_t>(i)], vectors_.at(target, i * shape_.padded + line),
-                         shape_.padded - line, alignedPanel_);
+                         shape_.padded - line, shape_.aligned);
         }
       }
     });
@@ -166,7 +166,6 @@ class PackEmitter {
   llvm::IRBuilder<> builder_;
   VectorBuilder vectors_;
   const PackShape shape_;
-  const bool alignedPanel_;
   llvm::Function* function_ = nullptr;
   Value* steps_ = nullptr;
 };
