@@ -36,7 +36,7 @@ llvm::Constant* VectorBuilder::mask(std::int64_t count) {
 Value* VectorBuilder::load(Value* address, std::int64_t count, bool aligned) {
   const llvm::Align align(static_cast<std::uint64_t>(aligned ? shape_.vectorBytes : bytes_));
   if (count >= lanes_) return builder_.CreateAlignedLoad(vectorType_, address, align);
-  if (shape_.hasMaskedMemory) return builder_.CreateMaskedLoad(vectorType_, address, align, mask(count), zero());
+  if (shape_.hasMaskedLoads) return builder_.CreateMaskedLoad(vectorType_, address, align, mask(count), zero());
   // Without masks a short vector is read in pieces, and widened with zeros.
   auto* shortType = llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(count));
   Value* piece = builder_.CreateAlignedLoad(shortType, address, llvm::Align(static_cast<std::uint64_t>(bytes_)));
@@ -49,7 +49,7 @@ void VectorBuilder::store(Value* value, Value* address, std::int64_t count, bool
   const llvm::Align align(static_cast<std::uint64_t>(aligned ? shape_.vectorBytes : bytes_));
   if (count >= lanes_) {
     builder_.CreateAlignedStore(value, address, align);
-  } else if (shape_.hasMaskedMemory) {
+  } else if (shape_.hasMaskedStores) {
     builder_.CreateMaskedStore(value, address, align, mask(count));
   } else {
     llvm::SmallVector<int, 16> lanes;

@@ -45,9 +45,10 @@ class PackEmitter {
     steps_ = function_->getArg(0);
     Value* panels = function_->getArg(1);
     if (shape_.strideLine == 1) {
-      // Four panels at once: longer runs of each source row, fewer pages in flight.
-      Value* grouped = builder_.CreateAnd(panels, builder_.getInt64(~std::uint64_t{kGroup - 1}));
-      emitLoop(builder_, "groups", grouped, kGroup, [&](Value* panel) { copyPanels(panel, kGroup); });
+      // Several panels at once: longer runs of each source row, fewer pages in flight.
+      const std::int64_t group = shape_.lines >= 16 ? 4 : shape_.lines >= 8 ? 8 : 16;
+      Value* grouped = builder_.CreateAnd(panels, constant(-group));
+      emitLoop(builder_, "groups", grouped, group, [&](Value* panel) { copyPanels(panel, group); });
       Value* rest = builder_.CreateSub(panels, grouped);
       emitLoop(builder_, "panels", rest, 1, [&](Value* i) { copyPanels(builder_.CreateAdd(grouped, i), 1); });
     } else if (shape_.strideK == 1) {
@@ -62,8 +63,8 @@ class PackEmitter {
   }
 
  private:
-  static constexpr std::int64_t kGroup = 4;
   static constexpr std::int64_t kPrefetchSteps = 16;
+  static constexpr std::int64_t kPrefetchLines = 2;
 
   Value* constant(std::int64_t value) { return builder_.getInt64(static_cast<std::uint64_t>(value)); }
 
@@ -96,10 +97,15 @@ class PackEmitter {
 
   void prefetchRow(Value* row, std::int64_t elements) {
     for (std::int64_t offset = 0; offset < elements; offset += 64 / vectors_.bytes()) {
-      Value* address = builder_.CreateGEP(vectors_.elementType(), row, constant(kPrefetchSteps * shape_.strideK + offset));
-      builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-                               {address, builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});
+      prefetch(row, kPrefetchSteps * shape_.strideK + offset);
     }
+  }
+
+  // May lie beyond the operand: a prefetch reads nothing.
+  void prefetch(Value* row, std::int64_t offset) {
+    Value* address = builder_.CreateGEP(vectors_.elementType(), row, constant(offset));
+    builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                             {address, builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});
   }
 
   // Steps are adjacent: squares of lanes x lanes are transposed in registers, steps that fill none are gathered.
@@ -114,6 +120,7 @@ class PackEmitter {
         for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
           const bool present = line + i < shape_.lines;
           Value* row = vectors_.at(source, builder_.CreateAdd(k, constant((line + i) * shape_.strideLine)));
+          if (present) prefetch(row, kPrefetchLines * 64 / vectors_.bytes());
           rows.push_back(present ? vectors_.load(row, vectors_.lanes()) : vectors_.zero());
         }
         transpose(rows);

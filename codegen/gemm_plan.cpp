@@ -163,6 +163,7 @@ static Tile narrowTile(std::int64_t columns, std::int64_t lanes, const TargetSha
 }
 
 static constexpr std::int64_t kMaxBlockK = 1024;
+static constexpr std::int64_t kMaxPrefetchedK = 256;  // what is fetched ahead has to stay in L1 and L2 until it is used
 static constexpr std::int64_t kMaxBlockColumns = 2048;
 
 static void chooseTile(const TargetShape& shape, GemmPlan& plan) {
@@ -183,7 +184,8 @@ static void chooseTile(const TargetShape& shape, GemmPlan& plan) {
 
 static void chooseBlocks(const TargetShape& shape, GemmPlan& plan) {
   const std::int64_t bytes = elementBytes(plan.element);
-  const std::int64_t maxK = std::max<std::int64_t>(64, std::min(kMaxBlockK, shape.l2Bytes / (4 * bytes * plan.width)));
+  const std::int64_t limitK = plan.prefetchB ? kMaxPrefetchedK : kMaxBlockK;
+  const std::int64_t maxK = std::max<std::int64_t>(64, std::min(limitK, shape.l2Bytes / (4 * bytes * plan.width)));
   plan.blockK = std::max<std::int64_t>(1, ceilDiv(plan.k.size, ceilDiv(std::max<std::int64_t>(1, plan.k.size), maxK)));
   const auto balanced = [](std::int64_t panels, std::int64_t limit) {
     const std::int64_t most = std::max<std::int64_t>(1, limit);
@@ -194,13 +196,47 @@ static void chooseBlocks(const TargetShape& shape, GemmPlan& plan) {
   plan.blockPanelsN = balanced(plan.panelsN, std::min(kMaxBlockColumns, 2 * shape.l2Bytes / rowBytes) / plan.width);
 }
 
-// Packing B pays when a panel is read often, or when lines of B are too far apart to be read in place.
-static void chooseAccess(const TargetShape& shape, GemmPlan& plan) {
+// Lines of L1 that fall into one set when `count` rows lie `stride` bytes apart; 8 ways of 4 KiB are what both AMD and
+// Intel have had for long (12 on the newest).
+static std::int64_t linesPerSet(std::int64_t count, std::int64_t stride) {
+  constexpr std::int64_t kSets = 64, kLine = 64;
+  std::int64_t uses[kSets] = {}, most = 0;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int64_t set = ((row * stride / kLine) % kSets + kSets) % kSets;
+    most = std::max(most, ++uses[set]);
+  }
+  return most;
+}
+
+// Reading in place saves the copy; it loses when rows evict each other, or when an operand is read so often, from so many
+// pages, that the copy is soon paid. Figures: bench/gemm on Zen 4 with AVX-512 and with AVX2, and toolchain.md section 4.
+static GemmAccess accessOfA(const GemmPlan& plan) {
+  constexpr std::int64_t kLinesPerSet = 6;
+  if (plan.panelsN <= 1) return GemmAccess::InPlace;
+  const bool steadyRows = plan.k.strideA == 1 || plan.k.size == 1;
+  const std::int64_t stride = plan.m.strideA * elementBytes(plan.element);
+  return steadyRows && linesPerSet(plan.height, stride) <= kLinesPerSet ? GemmAccess::InPlace : GemmAccess::Packed;
+}
+
+static GemmAccess accessOfB(const TargetShape& shape, const GemmPlan& plan) {
   const bool masked = plan.lastWidth % plan.vectorLanes != 0;
-  const bool adjacentB = plan.n.size == 1 || plan.n.strideB == 1;
-  const bool possibleB = adjacentB && (!masked || shape.hasMaskedMemory);
-  plan.accessB = possibleB && plan.panelsM <= 1 ? GemmAccess::InPlace : GemmAccess::Packed;
-  plan.accessA = plan.panelsN <= 1 ? GemmAccess::InPlace : GemmAccess::Packed;
+  const bool adjacent = plan.n.size == 1 || plan.n.strideB == 1;
+  if (!adjacent || (masked && !shape.hasMaskedLoads)) return GemmAccess::Packed;
+  if (plan.panelsM <= 1) return GemmAccess::InPlace;
+  const std::int64_t bytes = plan.k.size * plan.n.size * elementBytes(plan.element);
+  const bool wide = shape.vectorBytes == 64;
+  const bool conflicts = plan.k.strideB * elementBytes(plan.element) % 2048 == 0 && !wide;
+  const bool fits = bytes <= (wide ? shape.l2Bytes : shape.l2Bytes / 2);
+  constexpr std::int64_t kPanelsThatPayForPacking = 64;
+  return fits && !conflicts && plan.panelsM <= kPanelsThatPayForPacking ? GemmAccess::InPlace : GemmAccess::Packed;
+}
+
+static void chooseAccess(const TargetShape& shape, GemmPlan& plan) {
+  plan.accessA = accessOfA(plan);
+  plan.accessB = accessOfB(shape, plan);
+  const std::int64_t bytesB = plan.k.size * plan.n.size * elementBytes(plan.element);
+  // Bound by reading B once: hardware does not see the next columns coming.
+  plan.prefetchB = plan.accessB == GemmAccess::InPlace && plan.panelsM <= 1 && bytesB > shape.l2Bytes / 8;
 }
 
 static bool planLetters(const GemmDesc& desc, GemmPlan& plan) {

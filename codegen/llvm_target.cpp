@@ -92,11 +92,12 @@ static TargetShape shapeOf(const llvm::TargetMachine& machine, bool isHost) {
   const llvm::MCSubtargetInfo& info = *machine.getMCSubtargetInfo();
   TargetShape shape;
   if (machine.getTargetTriple().isAArch64()) {
-    shape = {.vectorBytes = 16, .vectorRegisters = 32, .l2Bytes = 1024 * 1024, .hasFma = true, .hasMaskedMemory = false};
+    shape = {.vectorBytes = 16, .vectorRegisters = 32, .l2Bytes = 1024 * 1024, .hasFma = true};
   } else if (info.checkFeatures("+avx512f,+avx512vl,+avx512bw,+avx512dq")) {
-    shape = {.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1024 * 1024, .hasFma = true, .hasMaskedMemory = true};
+    shape = {.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1024 * 1024, .hasFma = true, .hasMaskedLoads = true,
+             .hasMaskedStores = true};
   } else if (info.checkFeatures("+avx2,+fma")) {
-    shape = {.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 512 * 1024, .hasFma = true, .hasMaskedMemory = true};
+    shape = {.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 512 * 1024, .hasFma = true, .hasMaskedLoads = true};
   }
 #ifdef _SC_LEVEL2_CACHE_SIZE
   if (isHost) {

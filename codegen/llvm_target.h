@@ -29,7 +29,8 @@ struct TargetShape {
   std::int64_t vectorRegisters = 16;
   std::int64_t l2Bytes = 512 * 1024;
   bool hasFma = false;                // llvm.fma is one instruction; without it a product is multiplied, then added
-  bool hasMaskedMemory = false;       // masked vector loads and stores are instructions (AVX2, AVX-512)
+  bool hasMaskedLoads = false;        // masked vector loads are fast (AVX2, AVX-512)
+  bool hasMaskedStores = false;       // and stores: AVX-512; those of AVX2 take tens of cycles on AMD
 
   std::int64_t lanes(std::int64_t elementBytes) const { return vectorBytes / elementBytes; }  // W: lanes(4) for f32
 };

@@ -361,20 +361,20 @@ INSTANTIATE_TEST_SUITE_P(Cpus, GemmOnCpu, testing::Values("native", "x86-64-v4",
 
 TEST(GemmPlan, TileFollowsTheRegisters) {
   const GemmDesc desc = plain(GemmElement::F32, 1024, 1024, 1024, 0);
-  TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedMemory = true};
+  TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
   GemmPlan plan = planGemm(desc, avx512);
   EXPECT_EQ(14, plan.height);
   EXPECT_EQ(32, plan.width);
   EXPECT_EQ(74, plan.panelsM);
   EXPECT_EQ(1024, plan.blockK);
-  TargetShape avx2{.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 1 << 19, .hasFma = true, .hasMaskedMemory = true};
+  TargetShape avx2{.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 1 << 19, .hasFma = true, .hasMaskedLoads = true};
   plan = planGemm(desc, avx2);
   EXPECT_EQ(4, plan.height);
   EXPECT_EQ(24, plan.width);
 }
 
 TEST(GemmPlan, HeightsAreBalanced) {
-  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedMemory = true};
+  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
   const GemmPlan plan = planGemm(plain(GemmElement::F32, 128, 1024, 64, 0), avx512);
   EXPECT_EQ(13, plan.height);
   EXPECT_EQ(10, plan.panelsM);
