@@ -165,6 +165,7 @@ static Tile narrowTile(std::int64_t columns, std::int64_t lanes, const TargetSha
 static constexpr std::int64_t kMaxBlockK = 1024;
 static constexpr std::int64_t kMaxPrefetchedK = 256;  // what is fetched ahead has to stay in L1 and L2 until it is used
 static constexpr std::int64_t kMaxBlockColumns = 2048;
+static constexpr std::int64_t kBlockBytesPackedA = 4 * 1024 * 1024;
 
 static void chooseTile(const TargetShape& shape, GemmPlan& plan) {
   const std::int64_t bytes = elementBytes(plan.element);
@@ -193,8 +194,12 @@ static void chooseBlocks(const TargetShape& shape, GemmPlan& plan) {
   };
   const std::int64_t rowBytes = plan.blockK * bytes;
   plan.blockPanelsM = balanced(plan.panelsM, shape.l2Bytes / 2 / rowBytes / plan.height);
-  plan.blockPanelsN = balanced(plan.panelsN, std::min(kMaxBlockColumns, 2 * shape.l2Bytes / rowBytes) / plan.width);
+  // A packed A is packed again for every block of columns, so those are wide; B then streams from L3.
+  const std::int64_t bytesB = plan.accessA == GemmAccess::Packed ? kBlockBytesPackedA : 2 * shape.l2Bytes;
+  plan.blockPanelsN = balanced(plan.panelsN, std::min(kMaxBlockColumns, bytesB / rowBytes) / plan.width);
 }
+
+static constexpr std::int64_t kSkinnyPanels = 2;  // so few readings of B never pay for a copy
 
 // Lines of L1 that fall into one set when `count` rows lie `stride` bytes apart; 8 ways of 4 KiB are what both AMD and
 // Intel have had for long (12 on the newest).
@@ -222,7 +227,7 @@ static GemmAccess accessOfB(const TargetShape& shape, const GemmPlan& plan) {
   const bool masked = plan.lastWidth % plan.vectorLanes != 0;
   const bool adjacent = plan.n.size == 1 || plan.n.strideB == 1;
   if (!adjacent || (masked && !shape.hasMaskedLoads)) return GemmAccess::Packed;
-  if (plan.panelsM <= 1) return GemmAccess::InPlace;
+  if (plan.panelsM <= kSkinnyPanels) return GemmAccess::InPlace;
   const std::int64_t bytes = plan.k.size * plan.n.size * elementBytes(plan.element);
   const bool wide = shape.vectorBytes == 64;
   const bool conflicts = plan.k.strideB * elementBytes(plan.element) % 2048 == 0 && !wide;
@@ -236,7 +241,7 @@ static void chooseAccess(const TargetShape& shape, GemmPlan& plan) {
   plan.accessB = accessOfB(shape, plan);
   const std::int64_t bytesB = plan.k.size * plan.n.size * elementBytes(plan.element);
   // Bound by reading B once: hardware does not see the next columns coming.
-  plan.prefetchB = plan.accessB == GemmAccess::InPlace && plan.panelsM <= 1 && bytesB > shape.l2Bytes / 8;
+  plan.prefetchB = plan.accessB == GemmAccess::InPlace && plan.panelsM <= kSkinnyPanels && bytesB > shape.l2Bytes / 8;
 }
 
 static bool planLetters(const GemmDesc& desc, GemmPlan& plan) {
