@@ -1,0 +1,14 @@
+// The commands of gshardc. Each takes the session and returns the exit code; stages stop them by throwing Stopped.
+#pragma once
+
+#include "driver/session.h"
+
+namespace gshard {
+
+int runCompile(Session& session);             // gshardc FILE -o OUT, --emit
+int runProgram(Session& session);             // gshardc run FILE [-- ARGS]
+int runCheck(Session& session);
+int runExplain(Session& session);
+int runVerify(const Options& options);        // compiles once per device count: sessions of its own
+
+}  // namespace gshard

@@ -1,0 +1,133 @@
+// Showing diagnostics, finding the installation, writing files.
+#include "driver/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "driver/diagnostics.h"
+#include "support/render.h"
+#include "support/text.h"
+
+namespace gshard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool useColor(ColorMode mode) {
+  switch (mode) {
+    case ColorMode::Always: return true;
+    case ColorMode::Never: return false;
+    case ColorMode::Auto: break;
+  }
+  const char* term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr && (term == nullptr || std::strcmp(term, "dumb") != 0);
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+}  // namespace
+
+bool Session::silenced(const Diagnostic& diagnostic) const {
+  switch (diagnostic.severity) {
+    case Severity::Error: return false;
+    case Severity::Warning:
+      return options_.noWarnings || contains(options_.silenced, diagnostic.group) || contains(options_.silenced, diagnostic.code) ||
+             (contains(options_.silenced, "perf") && diagnostic.code.starts_with("W04"));
+    case Severity::Remark: return !contains(options_.remarks, diagnostic.group);
+  }
+  return false;
+}
+
+bool Session::flush() {
+  bool failedNow = false;
+  const RenderOptions render{.color = useColor(options_.color)};
+  for (; shown_ < sink_.diagnostics().size(); ++shown_) {
+    Diagnostic diagnostic = sink_.diagnostics()[shown_];
+    if (silenced(diagnostic)) continue;
+    if (diagnostic.severity == Severity::Warning && options_.warningsAsErrors) diagnostic.severity = Severity::Error;
+    if (diagnostic.severity == Severity::Error) {
+      failedNow = true;
+      if (++errors_ > options_.errorLimit) continue;
+    } else if (options_.quiet) {
+      continue;
+    }
+    switch (options_.diagnostics) {
+      case DiagnosticsFormat::Text: std::fputs(renderText(diagnostic, sources_, render).c_str(), stderr); break;
+      case DiagnosticsFormat::Short: std::fputs(renderShort(diagnostic, sources_).c_str(), stderr); break;
+      case DiagnosticsFormat::Json: std::fputs(renderJson(diagnostic, sources_).c_str(), stderr); break;
+    }
+  }
+  return failedNow;
+}
+
+void Session::summarize() const {
+  if (errors_ == 0 || options_.diagnostics == DiagnosticsFormat::Json) return;
+  const std::string name = fs::path(options_.input).filename().string();
+  const std::string hidden = errors_ > options_.errorLimit ? " (" + std::to_string(options_.errorLimit) + " shown)" : "";
+  std::fprintf(stderr, "error: %s in %s%s\n", plural(errors_, "error").c_str(), name.c_str(), hidden.c_str());
+}
+
+void Session::printTimes() const {
+  double total = 0;
+  for (const StageTime& time : times_) total += time.seconds;
+  for (const StageTime& time : times_) {
+    std::fprintf(stderr, "%9.3f ms %5.1f %%  %s", time.seconds * 1e3, total > 0 ? 100 * time.seconds / total : 0.0, time.name.c_str());
+    if (time.ops >= 0) std::fprintf(stderr, "  (%lld ops)", static_cast<long long>(time.ops));
+    std::fputc('\n', stderr);
+  }
+  std::fprintf(stderr, "%9.3f ms          total\n", total * 1e3);
+}
+
+Installation findInstallation() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
+  Installation found;
+  for (const fs::path& candidate : {self / "../share/gshard/stdlib", fs::path(GSHARD_SOURCE_STDLIB)}) {
+    if (found.stdlib.empty() && fs::exists(candidate / "prelude.gsd", error)) found.stdlib = fs::weakly_canonical(candidate, error).string();
+  }
+  std::vector<fs::path> runtimes = {self / "../lib/gshard", self / "../runtime"};
+  if (const char* set = std::getenv("GSHARD_RUNTIME")) runtimes.insert(runtimes.begin(), fs::path(set));
+  for (const fs::path& candidate : runtimes) {
+    if (found.runtime.empty() && fs::exists(candidate / "libgshard_runtime.a", error)) {
+      found.runtime = fs::weakly_canonical(candidate, error).string();
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> environmentPaths() {
+  const char* set = std::getenv("GSHARD_PATH");
+  if (set == nullptr || *set == '\0') return {};
+  return splitText(set, ':');
+}
+
+bool writeFile(const std::string& path, const std::string& bytes, DiagSink& diag) {
+  if (path == "-") {
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    return std::fflush(stdout) == 0;
+  }
+  const std::string part = path + ".part" + std::to_string(getpid());
+  errno = 0;
+  std::ofstream file(part, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(part, path, error);
+  if (file && !error) return true;
+  const std::string reason = error ? error.message() : std::strerror(errno);
+  fs::remove(part, error);
+  diag.emit({}, diag::FileUnwritable, path, reason);
+  return false;
+}
+
+}  // namespace gshard

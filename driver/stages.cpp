@@ -1,0 +1,176 @@
+// Source to SPMD module and plan. The order of things here is the order of docs/architecture.md.
+#include "driver/stages.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "driver/diagnostics.h"
+#include "frontend/parse.h"
+#include "ir/passes.h"
+#include "ir/text.h"
+#include "partition/comm_plan.h"
+#include "partition/passes.h"
+#include "sema/elaborate.h"
+#include "support/check.h"
+#include "support/text.h"
+
+namespace gshard {
+
+namespace {
+
+// Adds the time of a stage to the session when it goes out of scope.
+class StageTimer {
+ public:
+  StageTimer(Session& session, std::string name) : session_(session), name_(std::move(name)), start_(Clock::now()) {}
+  ~StageTimer() {
+    session_.times().push_back({name_, std::chrono::duration<double>(Clock::now() - start_).count(), -1});
+  }
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Session& session_;
+  std::string name_;
+  Clock::time_point start_;
+};
+
+void stopOnErrors(Session& session) {
+  if (session.flush() || session.failed()) throw Stopped{kProgramErrors};
+}
+
+FileId loadInput(Session& session) {
+  std::string error;
+  const std::optional<FileId> file = session.sources().addFileFromDisk(session.options().input, error);
+  if (file) return *file;
+  session.sink().emit({}, diag::FileUnreadable, session.options().input, error);
+  throw Stopped{kInputOutput};
+}
+
+bool isIr(const Session& session) { return session.options().input.ends_with(".ir"); }
+
+std::vector<Pass> allPasses() {
+  std::vector<Pass> passes(globalPipeline().begin(), globalPipeline().end());
+  passes.insert(passes.end(), partitionPipeline().begin(), partitionPipeline().end());
+  return passes;
+}
+
+void checkPassNames(Session& session) {
+  const std::string& name = session.options().dumpAfter;
+  std::vector<std::string> names;
+  for (const Pass& pass : allPasses()) names.emplace_back(pass.name);
+  if (session.options().printPasses) {
+    for (const Pass& pass : allPasses()) {
+      std::fprintf(stderr, "%-32s %s\n", std::string(pass.name).c_str(), std::string(pass.help).c_str());
+    }
+  }
+  if (name.empty() || name == "all" || std::find(names.begin(), names.end(), name) != names.end()) return;
+  auto builder = session.sink().emit({}, diag::UnknownPass, name);
+  if (const auto near = suggest(name, names)) builder.help("did you mean `" + *near + "`?");
+  else builder.help("passes: " + join(names, ", "));
+  // The builder reports when it ends, which has to be before the stop.
+}
+
+// A module in SPMD form needs no partitioning: every value has its sharding, and collectives are there.
+bool isSpmd(const Module& module) {
+  for (const Function& function : module.functions) {
+    for (const Op& op : function.ops) {
+      if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllGather || op.kind == OpKind::ReduceScatter || op.kind == OpKind::Exchange) return true;
+    }
+  }
+  return false;
+}
+
+[[noreturn]] void failPass(Session& session, const PassFailure& failure) {
+  const std::string path = "gshardc-crash-" + std::to_string(getpid()) + ".ir";
+  std::ofstream(path) << "// after the passes before " << failure.pass << "\n" << failure.textBefore;
+  session.flush();
+  throw InternalError("pass " + failure.pass + ": " + failure.fault + " (" + path + " is the IR before it)");
+}
+
+}  // namespace
+
+std::unique_ptr<ast::File> parseInput(Session& session) {
+  const FileId file = loadInput(session);
+  const StageTimer timer(session, "parse");
+  return parseFile(file, session.sources(), session.sink());
+}
+
+void runPipeline(Session& session, Module& module, std::span<const Pass> passes) {
+  const PassOptions options{.strictSharding = session.options().strictSharding};
+  PassContext context{options, session.sink()};
+  const PassRun run = runPasses(module, passes, context, {.dumpAfter = session.options().dumpAfter, .checkRoundTrip = false});
+  for (const PassRecord& record : run.records) {
+    session.times().push_back({record.name, record.seconds, record.ops});
+    if (record.text) std::printf("// ---- after %s\n%s", record.name.c_str(), record.text->c_str());
+  }
+  if (run.failure) failPass(session, *run.failure);
+  stopOnErrors(session);
+}
+
+Module globalModule(Session& session) {
+  checkPassNames(session);
+  stopOnErrors(session);
+  if (isIr(session)) {
+    const FileId file = loadInput(session);
+    std::optional<Module> module = parseModule(file, session.sources(), session.sink());
+    stopOnErrors(session);
+    GSHARD_CHECK(module.has_value(), "no module and no error");
+    return std::move(*module);
+  }
+  const std::unique_ptr<ast::File> file = parseInput(session);
+  stopOnErrors(session);
+  const Options& options = session.options();
+  ElaborateOptions elaborateOptions;
+  elaborateOptions.defines = options.defines;
+  elaborateOptions.importPaths = options.importPaths;
+  for (const std::string& path : environmentPaths()) elaborateOptions.importPaths.push_back(path);
+  elaborateOptions.stdlibPath = findInstallation().stdlib;
+  if (!options.mesh.empty()) elaborateOptions.mesh = options.mesh;
+  elaborateOptions.devices = options.devices;
+  elaborateOptions.layouts = options.layouts;
+  elaborateOptions.rows = options.rows;
+  std::optional<Module> module;
+  {
+    const StageTimer timer(session, "elaborate");
+    module = elaborate(*file, session.sources(), elaborateOptions, session.sink());
+  }
+  stopOnErrors(session);
+  GSHARD_CHECK(module.has_value(), "no module and no error");
+  runPipeline(session, *module, globalPipeline());
+  return std::move(*module);
+}
+
+const Platform& platformOf(Session& session) {
+  const std::string& name = session.options().platform;
+  if (const Platform* platform = findPlatform(name.empty() ? "laptop" : name)) return *platform;
+  std::vector<std::string> names;
+  for (const Platform& platform : platforms()) names.emplace_back(platform.name);
+  session.sink().emit({}, diag::UnknownPlatform, name).help("platforms: " + join(names, ", "));
+  throw Stopped{kUsage};
+}
+
+Partitioned partitionedModule(Session& session) {
+  const Platform& platform = platformOf(session);
+  Partitioned result;
+  result.module = globalModule(session);
+  if (!isSpmd(result.module)) {
+    const std::span<const Pass> passes = partitionPipeline();
+    std::size_t split = 0;
+    while (split < passes.size() && passes[split].name != "propagate-shardings") ++split;
+    split = std::min(split + 1, passes.size());
+    runPipeline(session, result.module, passes.first(split));
+    for (const auto& [kind, path] : session.options().emit) {
+      if (kind == "sharded-ir") result.shardedText = printModule(result.module);
+    }
+    runPipeline(session, result.module, passes.subspan(split));
+  }
+  const StageTimer timer(session, "plan");
+  result.plan = makeCommPlan(result.module, platform);
+  return result;
+}
+
+}  // namespace gshard
