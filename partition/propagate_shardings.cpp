@@ -1,0 +1,218 @@
+// propagate-shardings: works out how every tensor is split, from the few that are annotated (design.md section 5). The walk
+// takes ops by priority until nothing is free of conflict, then settles the conflict with the most bytes, and goes on.
+//
+// Ops join in three groups: forward and backward of the trained functions; those of the other functions; last the updates and
+// initial values. So a split comes from parameters to gradients and states, and never from a state to its parameter.
+#include <set>
+
+#include "partition/diagnostics.h"
+#include "partition/passes.h"
+#include "partition/propagate_step.h"
+#include "partition/slots.h"
+
+namespace gshard {
+
+namespace {
+
+enum class Group : std::uint8_t { Training, Others, Updates };
+enum class Level : std::uint8_t { Elementwise, NoBroadcast, BroadcastBackward, All };
+
+struct PropagationOp {
+  std::size_t function = 0;
+  const Op* op = nullptr;
+  OpFactors factors;
+  Group group = Group::Training;
+  std::vector<std::size_t> slots;                // of tensorsOf, in order
+  std::vector<Refinement> contested;             // as of the last full look
+};
+
+struct Task {
+  Level level;
+  std::size_t op;
+  friend auto operator<=>(const Task&, const Task&) = default;
+};
+
+class Propagation {
+ public:
+  Propagation(Module& module, PassContext& context) : module_(module), context_(context), slots_(module) {}
+
+  void run() {
+    for (const Parameter& each : module_.parameters) warnOfEmptyParts(each.name, each.type, each.annotation);
+    for (const State& each : module_.states) warnOfEmptyParts(each.name, each.type, each.annotation);
+    warnOfInputs();
+    collectOps();
+    for (const Group group : {Group::Training, Group::Others, Group::Updates}) {
+      for (std::size_t i = 0; i < ops_.size(); ++i) {
+        // Updates come alone: what they ask of gradients does not travel back into the backward pass.
+        active_[i] = group == Group::Updates ? ops_[i].group == group : ops_[i].group <= group;
+        if (active_[i]) enqueue(i);
+      }
+      do {
+        drain();
+      } while (settleOne());
+      queue_.clear();
+    }
+    slots_.writeTo(module_);
+  }
+
+ private:
+  void collectOps() {
+    users_.resize(slots_.count());
+    for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+      const Function& function = module_.functions[f];
+      for (const Op& op : function.ops) {
+        if (readsStored(op)) continue;
+        PropagationOp item{f, &op, factorsOf(OpView(module_, function, op)), groupOf(function, op), {}, {}};
+        for (const ValueId value : op.operands) item.slots.push_back(slots_.of(f, value));
+        for (const ValueId value : op.results) item.slots.push_back(slots_.of(f, value));
+        for (const std::size_t slot : item.slots) users_[slot].push_back(ops_.size());
+        ops_.push_back(std::move(item));
+      }
+    }
+    active_.resize(ops_.size());
+  }
+
+  // The alias through which a tensor kept `@stored` is read: the split of the two is unrelated.
+  static bool readsStored(const Op& op) {
+    const Attribute* attribute = op.attributes.find("annotation");
+    return attribute != nullptr && std::get<Annotation>(*attribute).stored;
+  }
+
+  static Group groupOf(const Function& function, const Op& op) {
+    if (function.kind == FunctionKind::Init || op.phase == Phase::Update) return Group::Updates;
+    return function.kind == FunctionKind::Train ? Group::Training : Group::Others;
+  }
+
+  void enqueue(std::size_t index) {
+    const OpFactors& factors = ops_[index].factors;
+    if (factors.factors.empty()) return;
+    if (factors.isElementwise) {
+      queue_.insert({Level::Elementwise, index});
+    } else if (!factors.isBroadcast) {
+      queue_.insert({Level::NoBroadcast, index});
+    } else {
+      queue_.insert({Level::BroadcastBackward, index});
+    }
+    queue_.insert({Level::All, index});
+  }
+
+  StepResult step(const PropagationOp& item, Level level) {
+    const std::size_t operands = item.factors.operands.size();
+    std::vector<StepTensor> tensors;
+    for (std::size_t t = 0; t < item.slots.size(); ++t) {
+      Slot& slot = slots_.at(item.slots[t]);
+      StepTensor tensor{&slot.type, &slot.dims, &slot.fixed, true, true};
+      if (level == Level::BroadcastBackward) {
+        tensor.source = t >= operands;
+        tensor.target = t < operands;
+      }
+      if (item.group == Group::Updates && slot.keepsInUpdates) tensor.target = false;
+      tensors.push_back(tensor);
+    }
+    return propagateStep(item.factors, tensors, level == Level::All);
+  }
+
+  void drain() {
+    while (!queue_.empty()) {
+      const Task task = *queue_.begin();
+      queue_.erase(queue_.begin());
+      PropagationOp& item = ops_[task.op];
+      StepResult result = step(item, task.level);
+      for (const Refinement& refinement : result.refinements) apply(item, refinement);
+      if (task.level == Level::All) item.contested = std::move(result.contested);
+    }
+  }
+
+  void apply(const PropagationOp& item, const Refinement& refinement) {
+    const std::size_t index = item.slots[refinement.tensor];
+    Slot& slot = slots_.at(index);
+    AxisList& dim = slot.dims[static_cast<std::size_t>(refinement.dim)];
+    if (productOf(dim) >= productOf(refinement.axes) || !isPrefix(dim, refinement.axes)) return;   // stands twice in this op
+    const AxisList added = withoutPrefix(refinement.axes, dim);
+    dim = refinement.axes;
+    const Function& function = module_.functions[item.function];
+    const std::string how = "inferred from `" + nameOf(function, item, refinement.from) + "` through letter " +
+                            item.factors.factors[static_cast<std::size_t>(refinement.factor)].letter;
+    for (const AxisRef& axis : added) slot.origins.push_back({refinement.dim, axis, item.op->range, how});
+    for (const std::size_t user : users_[index]) {
+      if (active_[user]) enqueue(user);
+    }
+  }
+
+  static std::string nameOf(const Function& function, const PropagationOp& item, std::size_t tensor) {
+    const std::size_t operands = item.op->operands.size();
+    const ValueId value = tensor < operands ? item.op->operands[tensor] : item.op->results[tensor - operands];
+    const std::string& name = function.value(value).name;
+    return name.empty() ? std::string(*opDef(item.op->kind).name) : name;
+  }
+
+  // The contested refinement with the most bytes behind it; the first of equals by op, then by factor.
+  bool settleOne() {
+    const PropagationOp* where = nullptr;
+    const Refinement* best = nullptr;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (!active_[i]) continue;
+      for (const Refinement& refinement : ops_[i].contested) {
+        const bool better = best == nullptr || refinement.bytes > best->bytes ||
+                            (refinement.bytes == best->bytes && where == &ops_[i] && refinement.factor < best->factor);
+        if (!better) continue;
+        where = &ops_[i];
+        best = &refinement;
+      }
+    }
+    if (best == nullptr) return false;
+    if (context_.options.strictSharding) reportConflict(*where, *best);
+    const Refinement chosen = *best;
+    PropagationOp& item = ops_[static_cast<std::size_t>(where - ops_.data())];
+    item.contested.clear();
+    apply(item, chosen);
+    return true;
+  }
+
+  void warnOfInputs() {
+    std::set<std::pair<std::string, SourceRange>> told;      // an input that is in several functions is told once
+    for (const Function& function : module_.functions) {
+      for (const Argument& argument : function.arguments) {
+        if (!argument.annotation || !told.emplace(argument.name, argument.annotation->range).second) continue;
+        warnOfEmptyParts(argument.name, function.type(argument.value), argument.annotation);
+      }
+    }
+  }
+
+  void warnOfEmptyParts(const std::string& name, const Type& type, const std::optional<Annotation>& annotation) {
+    if (!annotation) return;
+    for (std::int64_t dim = 0; dim < static_cast<std::int64_t>(annotation->sharding.dims.size()); ++dim) {
+      const std::int64_t size = type.shape[static_cast<std::size_t>(dim)], parts = annotation->sharding.parts(dim);
+      if (parts <= size) continue;
+      context_.diag.emit(annotation->range, diag::EmptyParts, dim, name, size, parts)
+          .note("a dimension of at least " + std::to_string(parts) + " elements would give every device a part")
+          .group("perf");
+    }
+  }
+
+  void reportConflict(const PropagationOp& item, const Refinement& refinement) {
+    const Function& function = module_.functions[item.function];
+    const std::size_t operands = item.op->operands.size();
+    const auto valueAt = [&](std::size_t t) { return t < operands ? item.op->operands[t] : item.op->results[t - operands]; };
+    const Slot& slot = slots_.at(item.slots[refinement.tensor]);
+    context_.diag
+        .emit(item.op->range, diag::SplitNotImplied, nameOf(function, item, refinement.tensor), printType(slot.type),
+              refinement.dim)
+        .label(function.value(valueAt(refinement.from)).range, "one split comes from here")
+        .help("annotate `" + nameOf(function, item, refinement.tensor) + "`");
+  }
+
+  Module& module_;
+  PassContext& context_;
+  Slots slots_;
+  std::vector<PropagationOp> ops_;
+  std::vector<bool> active_;
+  std::vector<std::vector<std::size_t>> users_;  // per slot
+  std::set<Task> queue_;
+};
+
+}  // namespace
+
+void propagateShardings(Module& module, PassContext& context) { Propagation(module, context).run(); }
+
+}  // namespace gshard

@@ -1,0 +1,139 @@
+// Carrying out reshards: which version of a value to start from, and the ops of the steps.
+#include "partition/spmd_writer.h"
+
+#include <algorithm>
+
+#include "partition/diagnostics.h"
+#include "support/check.h"
+#include "support/text.h"
+
+namespace gshard {
+
+SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs)
+    : module_(module),
+      function_(function),
+      diag_(diag),
+      costs_(costs),
+      versions_(function.values.size()),
+      phases_(function.values.size(), Phase::Forward),
+      generators_(function.values.size()),
+      warned_(function.values.size(), false) {}
+
+void SpmdWriter::setMade(ValueId value, const Sharding& sharding, Phase phase) {
+  function_.value(value).sharding = sharding;
+  versions_[value.index] = {{value, sharding}};
+  phases_[value.index] = phase;
+}
+
+void SpmdWriter::setAlias(ValueId value, ValueId same, const Sharding& sharding, Phase phase) {
+  versions_[value.index] = {{same, sharding}};
+  phases_[value.index] = phase;
+}
+
+ValueId SpmdWriter::newValue(Value like, const Sharding& sharding) {
+  like.sharding = sharding;
+  return function_.addValue(std::move(like));
+}
+
+void SpmdWriter::append(Op op) { function_.ops.push_back(std::move(op)); }
+
+ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Request& request) {
+  std::vector<Version>& versions = versions_[value.index];
+  GSHARD_CHECK(!versions.empty(), "`" + function_.value(value).name + "` is read before it is made");
+  for (const Version& version : versions) {
+    if (version.sharding == sharding) return version.value;
+  }
+  if (generators_[value.index]) {
+    Op op = *generators_[value.index];
+    op.results = {newValue(function_.value(value), sharding)};
+    versions.push_back({op.results[0], sharding});
+    append(std::move(op));
+    return versions.back().value;
+  }
+  const Type type = function_.type(value);
+  std::vector<Sharding> shardings;
+  for (const Version& version : versions) shardings.push_back(version.sharding);
+  const std::size_t from = costs_.cheapest(type, shardings, sharding);
+  const ReshardPlan& plan = costs_.plan(type, shardings[from], sharding);
+  warnOfGather(value, sharding, plan, request);
+  ValueId at = versions[from].value;
+  for (const ReshardStep& step : plan.steps) {
+    at = writeStep(at, step, value, request);
+    versions.push_back({at, step.to});
+  }
+  GSHARD_CHECK(versions.back().sharding == sharding, "a reshard ends elsewhere than it was asked to");
+  return at;
+}
+
+namespace {
+
+// The one dim whose axes a permute changes, or -1 when it changes several: then it is written as an exchange.
+std::int64_t permutedDim(const Sharding& from, const Sharding& to) {
+  std::int64_t changed = -1;
+  for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
+    if (from.dims[dim] == to.dims[dim]) continue;
+    if (changed >= 0) return -1;
+    changed = static_cast<std::int64_t>(dim);
+  }
+  return changed;
+}
+
+std::string quoted(const Module& module, const Sharding& sharding) {
+  const std::string text = printSharding(module.mesh, sharding);
+  return text.substr(1, text.size() - 2);        // without the braces
+}
+
+}  // namespace
+
+ValueId SpmdWriter::writeStep(ValueId from, const ReshardStep& step, ValueId original, const Request& request) {
+  const Sharding before = *function_.value(from).sharding;
+  Op op{step.kind, {from}, {}, {}, request.range, request.phase};
+  op.reason = request.user + " needs it as " + quoted(module_, step.to);
+  if (step.kind == OpKind::AllReduce || step.kind == OpKind::ReduceScatter) {
+    // A pending reduction belongs to the line that made it.
+    op.phase = phases_[original.index];
+    if (function_.value(original).range.known()) op.range = function_.value(original).range;
+    op.reason = request.pendingWhy + "; " + request.user + " needs it complete";
+    op.attributes.set("reduction", std::string(reductionName(step.reduction)));
+    op.attributes.set("axes", step.axes);
+    if (step.kind == OpKind::ReduceScatter) op.attributes.set("dim", step.dim);
+  } else if (step.kind == OpKind::AllGather || step.kind == OpKind::AllSlice) {
+    op.attributes.set("axes", step.axes);
+    op.attributes.set("dim", step.dim);
+  } else if (step.kind == OpKind::AllToAll) {
+    op.attributes.set("axes", step.axes);
+    op.attributes.set("split_dim", step.dim);
+    op.attributes.set("concat_dim", step.otherDim);
+  } else {
+    const std::int64_t dim = step.kind == OpKind::CollectivePermute ? permutedDim(before, step.to) : -1;
+    if (dim >= 0) {
+      op.attributes.set("axes_from", before.dims[static_cast<std::size_t>(dim)]);
+      op.attributes.set("axes_to", step.to.dims[static_cast<std::size_t>(dim)]);
+      op.attributes.set("dim", dim);
+    } else {
+      op.kind = OpKind::Exchange;
+      op.attributes.set("move", std::string());
+    }
+  }
+  op.results = {newValue(function_.value(original), step.to)};
+  const ValueId result = op.results[0];
+  append(std::move(op));
+  return result;
+}
+
+// Everything of an annotated tensor on every device is what its annotation was to avoid.
+void SpmdWriter::warnOfGather(ValueId value, const Sharding& to, const ReshardPlan& plan, const Request& request) {
+  const Value& tensor = function_.value(value);
+  const Sharding& made = versions_[value.index].front().sharding;
+  if (request.asked || warned_[value.index] || plan.bytesMax == 0 || !to.withoutPartial().isReplicated()) return;
+  if (made.withoutPartial().isReplicated()) return;
+  const auto fixed = std::find_if(tensor.origins.begin(), tensor.origins.end(), [](const SplitOrigin& origin) { return origin.how == "fixed"; });
+  if (fixed == tensor.origins.end()) return;
+  warned_[value.index] = true;
+  diag_.emit(request.range, diag::GatheredInFull, tensor.name, formatBytes(plan.bytesMax))
+      .label(fixed->range, "`" + tensor.name + "` is split here: " + printShardedType(module_.mesh, tensor.type, made))
+      .note(request.user + " needs it whole; on each device it then takes " + formatBytes(tensor.type.bytes()))
+      .group("reshard");
+}
+
+}  // namespace gshard

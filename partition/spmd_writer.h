@@ -1,0 +1,55 @@
+// Writes the SPMD form of one function: keeps every value in the shardings in which it exists by now and makes others by
+// the cheapest collectives. Apart from the decisions (op_plan, pending), which it only carries out.
+#pragma once
+
+#include "ir/builder.h"
+#include "partition/op_plan.h"
+
+namespace gshard {
+
+// Who asks for a value in other tiles, and why what is pending is pending: for ranges, phases and reasons of collectives.
+struct Request {
+  std::string user;                              // "`relu`", "the result"
+  SourceRange range;
+  Phase phase = Phase::Forward;
+  std::string pendingWhy;
+  bool asked = false;                            // by an annotation: a gather is no surprise
+};
+
+class SpmdWriter {
+ public:
+  SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs);
+
+  // The value as the next op finds it first.
+  void setMade(ValueId value, const Sharding& sharding, Phase phase);
+  // An op without operands of weight: it is written again for other tiles, instead of moving elements.
+  void setGenerator(ValueId value, Op op) { generators_[value.index] = std::move(op); }
+  // `value` is `same` in a sharding of its own; no op stands for it.
+  void setAlias(ValueId value, ValueId same, const Sharding& sharding, Phase phase);
+
+  // The value with this sharding, made if there is none yet.
+  ValueId obtain(ValueId value, const Sharding& sharding, const Request& request);
+  // Appends an op; its results must have been given their shardings.
+  void append(Op op);
+  // A new value with a sharding.
+  ValueId newValue(Value like, const Sharding& sharding);
+
+ private:
+  struct Version {
+    ValueId value;
+    Sharding sharding;
+  };
+  ValueId writeStep(ValueId from, const ReshardStep& step, ValueId original, const Request& request);
+  void warnOfGather(ValueId value, const Sharding& to, const ReshardPlan& plan, const Request& request);
+
+  Module& module_;
+  Function& function_;
+  DiagSink& diag_;
+  ReshardCosts& costs_;
+  std::vector<std::vector<Version>> versions_;   // per value of the global program
+  std::vector<Phase> phases_;
+  std::vector<std::optional<Op>> generators_;
+  std::vector<bool> warned_;
+};
+
+}  // namespace gshard
