@@ -31,7 +31,7 @@ DottedName AstBuilder::dottedName(GsdParser::DottedNameContext* context) const {
 }
 
 std::uint32_t AstBuilder::lineOf(std::uint32_t offset) const {
-  return tree_.sources.lineColumn(file_, offset).line;
+  return tree_.sources.lineNumber(file_, offset);
 }
 
 // The `///` lines that end on the line before `context` without a gap, and one behind its last token.

@@ -186,9 +186,7 @@ class ExpectedTokens {
 class Strategy : public antlr4::DefaultErrorStrategy {
  public:
   Strategy(bool fast, const std::vector<Token>& visible, const TokenCheck& check, const SourceManager& sources, DiagSink& sink)
-      : fast_(fast), visible_(visible), check_(check), sources_(sources), sink_(sink) {
-    for (std::size_t i = 0; i < visible.size(); ++i) indexOf_[visible[i].range.begin] = i;
-  }
+      : fast_(fast), visible_(visible), check_(check), sources_(sources), sink_(sink) {}
 
   void setOffsets(const OffsetMap& offsets) { offsets_ = &offsets; }
 
@@ -265,17 +263,31 @@ class Strategy : public antlr4::DefaultErrorStrategy {
               antlr4::Token* found, SyntaxPlace place) {
     const std::size_t at = index(found);
     // An open string or an unbalanced bracket has been reported; what follows from it stays silent.
-    if (visible_[at].range.begin >= check_.unbalancedFrom || visible_[at].role == TokenRole::OpenString) return;
+    const Token& token = visible_[at];
+    if (token.range.begin >= check_.unbalancedFrom || token.role == TokenRole::OpenString || token.afterHole) return;
     std::vector<std::size_t> read;
     for (std::size_t i = index(first); i < at; ++i) read.push_back(visible_[i].type);
     const bool allowed = place != SyntaxPlace::Declaration && place != SyntaxPlace::Member && place != SyntaxPlace::Statement;
     std::vector<std::string> expected;
     if (allowed) expected = ExpectedTokens(*parser, parser->getATN()).at(state, context, read);
-    reportUnexpected({visible_, at, place, std::move(expected)}, sources_, sink_);
+    reportUnexpected({visible_, at, place, std::move(expected), {}}, sources_, sink_);
   }
 
   void reportAndSkip(antlr4::Parser* parser, SyntaxPlace place, bool (*starts)(std::size_t), std::int64_t depth) {
     antlr4::Token* found = parser->getCurrentToken();
+    const std::size_t at = index(found);
+    // In `1 +` before a line `const b = 2`, the expression took `const` for a name: it is the `+` that lacks something.
+    const bool swallowed = at >= 2 && !visible_[at].firstOnLine && visible_[at - 1].firstOnLine &&
+                           (visible_[at - 1].type != GsdLexer::ID || visible_[at].type == GsdLexer::ASSIGN) &&
+                           starts(visible_[at - 1].type) && isName(visible_[at - 1].type);
+    if (swallowed) {
+      if (visible_[at - 1].range.begin < check_.unbalancedFrom) {
+        reportUnexpected({visible_, at - 1, SyntaxPlace::Other, {"NAME", "INT", "("}, {}}, sources_, sink_);
+      }
+      antlr4::TokenStream* stream = parser->getTokenStream();
+      stream->seek(stream->LT(-1)->getTokenIndex());
+      return;
+    }
     report(parser, 0, nullptr, found, found, place);
     skip(parser, starts, depth, found);
   }
@@ -296,7 +308,12 @@ class Strategy : public antlr4::DefaultErrorStrategy {
   }
 
   std::int64_t depthAt(antlr4::Token* token) const { return visible_[index(token)].braceDepth; }
-  std::size_t index(antlr4::Token* token) const { return indexOf_.at(offsets_->range(*token).begin); }
+  std::size_t index(antlr4::Token* token) const {
+    const std::uint32_t begin = offsets_->range(*token).begin;
+    const auto found = std::lower_bound(visible_.begin(), visible_.end(), begin,
+                                        [](const Token& t, std::uint32_t b) { return t.range.begin < b; });
+    return static_cast<std::size_t>(std::min(found, visible_.end() - 1) - visible_.begin());
+  }
 
   bool fast_;
   const std::vector<Token>& visible_;
@@ -304,7 +321,6 @@ class Strategy : public antlr4::DefaultErrorStrategy {
   const SourceManager& sources_;
   DiagSink& sink_;
   const OffsetMap* offsets_ = nullptr;
-  std::map<std::uint32_t, std::size_t> indexOf_;        // from a token's first byte
   bool panicking_ = false;
 };
 
@@ -350,7 +366,9 @@ GsdParser::FileContext* runParser(GsdParser& parser, bool fast, const std::share
   parser.setErrorHandler(strategy);
   parser.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(
       fast ? antlr4::atn::PredictionMode::SLL : antlr4::atn::PredictionMode::LL);
-  return parser.file();
+  GsdParser::FileContext* tree = parser.file();
+  parser.removeParseListeners();
+  return tree;
 }
 
 void parseText(FileId id, const SourceManager& sources, DiagSink& sink, ast::File& file) {
@@ -400,7 +418,13 @@ std::unique_ptr<ast::File> parseFile(FileId id, const SourceManager& sources, Di
     if (sources.text(id)[at] == '\0') report.note("it is a NUL, which text files do not hold");
     return file;
   }
-  parseText(id, sources, sink, *file);
+  // Tokens, grammar and literals are checked one after the other; readers want the order of the file.
+  CollectingSink found;
+  parseText(id, sources, found, *file);
+  std::vector<Diagnostic> sorted = found.diagnostics();
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });
+  for (Diagnostic& diagnostic : sorted) sink.report(std::move(diagnostic));
   return file;
 }
 

@@ -70,7 +70,7 @@ std::string describeExpected(const Unexpected& what) {
     remove([](const std::string& s) { return s != ")" && s != "]" && s != "}" && s != "{" && s != "," && s != "=" && s != ":"; });
   }
   const bool list = what.place == SyntaxPlace::List && rest.size() == 1 && parts.empty() && (rest[0] == ")" || rest[0] == "]");
-  if (list) rest.insert(rest.begin(), ",");
+  if (list && what.foundText != ",") rest.insert(rest.begin(), ",");
   for (const std::string& token : rest) {
     parts.push_back(token == "END" ? "the end of the file" : token == "INT" ? "an integer" : token == "FLOAT" ? "a float"
                     : token == "STRING" ? "a string" : "`" + token + "`");
@@ -194,7 +194,8 @@ class Reporter {
 
 }  // namespace
 
-void reportUnexpected(const Unexpected& what, const SourceManager& sources, DiagSink& sink) {
+void reportUnexpected(Unexpected what, const SourceManager& sources, DiagSink& sink) {
+  what.foundText = sources.text(what.tokens[what.at].range);
   Reporter(what, sources, sink).report();
 }
 

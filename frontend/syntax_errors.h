@@ -19,8 +19,9 @@ struct Unexpected {
   SyntaxPlace place = SyntaxPlace::Other;
   /// What the grammar allows: spellings as `->` or `let`, and the classes `NAME`, `INT`, `FLOAT`, `STRING`, `END`.
   std::vector<std::string> expected;
+  std::string_view foundText;                           // filled by reportUnexpected
 };
 
-void reportUnexpected(const Unexpected& what, const SourceManager& sources, DiagSink& sink);
+void reportUnexpected(Unexpected what, const SourceManager& sources, DiagSink& sink);
 
 }  // namespace gshard

@@ -52,7 +52,11 @@ class BracketCheck {
     if (depth == 0) {
       spoil(token.range.begin);
       auto report = sink_.emit(token.range, diag::UnopenedBracket, std::string(1, c));
-      if (!opened_.empty()) report.label(opened_.back()->range, "open here");
+      if (opened_.empty() || spelled(*opened_.back()) == '{') return;
+      // A slip of the finger for the right one: taken as it, so that it is one mistake and not two.
+      report.primaryLabel(std::string("where `") + closing(spelled(*opened_.back())) + "` would close it");
+      report.label(opened_.back()->range, "open here");
+      opened_.pop_back();
       return;
     }
     if (opened_.size() > depth) unclosed(*opened_[depth], token, "reached from it, still open");
@@ -84,7 +88,7 @@ class BracketCheck {
   }
 
   std::uint32_t indentation(const Token& token) const {
-    const std::uint32_t line = sources_.lineColumn(token.range.file, token.range.begin).line;
+    const std::uint32_t line = sources_.lineNumber(token.range.file, token.range.begin);
     const std::string_view text = sources_.lineText(token.range.file, line);
     const std::size_t first = text.find_first_not_of(" \t");
     return static_cast<std::uint32_t>(first == std::string_view::npos ? 0 : first) + 1;
@@ -105,18 +109,20 @@ class BracketCheck {
 void markLineStarts(std::vector<Token>& tokens, const SourceManager& sources) {
   std::uint32_t lastLine = 0;
   for (Token& token : tokens) {
-    const std::uint32_t line = sources.lineColumn(token.range.file, token.range.begin).line;
+    const std::uint32_t line = sources.lineNumber(token.range.file, token.range.begin);
     token.firstOnLine = line != lastLine;
-    lastLine = sources.lineColumn(token.range.file, token.range.end).line;
+    lastLine = sources.lineNumber(token.range.file, token.range.end);
   }
 }
 
-void reportStray(const std::vector<Token>& tokens, std::size_t& i, const SourceManager& sources, DiagSink& sink) {
+void reportStray(std::vector<Token>& tokens, std::size_t& i, const SourceManager& sources, DiagSink& sink) {
   SourceRange range = tokens[i].range;
   while (i + 1 < tokens.size() && tokens[i + 1].role == TokenRole::Stray && tokens[i + 1].range.begin == range.end) {
     range.end = tokens[++i].range.end;
   }
   const std::string text(sources.text(range));
+  // Whatever it was to be, something is missing now; only a semicolon leaves no hole.
+  if (text != ";" && i + 1 < tokens.size()) tokens[i + 1].afterHole = true;
   auto report = sink.emit(range, diag::StrayCharacter, text);
   if (text == ";") {
     report.note("line breaks and semicolons mean nothing; a statement ends where the next begins")

@@ -22,6 +22,7 @@ struct Token {
   std::size_t type = 0;                                 // the grammar's number
   SourceRange range;
   bool firstOnLine = false;
+  bool afterHole = false;                               // characters without meaning stood before it
   std::int64_t braceDepth = 0;                          // of `{`; an opening and its closing one have the same
 };
 

@@ -86,13 +86,17 @@ std::optional<FileId> SourceManager::findFile(std::string_view name) const {
 LineColumn SourceManager::lineColumn(FileId file, std::uint32_t offset) const {
   const Entry& e = entry(file);
   offset = std::min(offset, static_cast<std::uint32_t>(e.text.size()));
-  const auto next = std::upper_bound(e.lineStarts.begin(), e.lineStarts.end(), offset);
-  const std::uint32_t line = static_cast<std::uint32_t>(next - e.lineStarts.begin());
+  const std::uint32_t line = lineNumber(file, offset);
   std::uint32_t column = 1;
   for (std::uint32_t i = e.lineStarts[line - 1]; i < offset; ++i) {
     if ((static_cast<unsigned char>(e.text[i]) & 0xC0u) != 0x80u) ++column;
   }
   return {line, column};
+}
+
+std::uint32_t SourceManager::lineNumber(FileId file, std::uint32_t offset) const {
+  const std::vector<std::uint32_t>& starts = entry(file).lineStarts;
+  return static_cast<std::uint32_t>(std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin());
 }
 
 std::uint32_t SourceManager::lineCount(FileId file) const {

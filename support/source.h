@@ -63,6 +63,8 @@ class SourceManager {
 
   /// An offset past the end is the end.
   LineColumn lineColumn(FileId file, std::uint32_t offset) const;
+  /// The line alone, without counting columns.
+  std::uint32_t lineNumber(FileId file, std::uint32_t offset) const;
   std::uint32_t lineCount(FileId file) const;
   /// Byte offset of the start of a 1-based line.
   std::uint32_t lineStart(FileId file, std::uint32_t line) const;
