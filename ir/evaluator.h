@@ -14,6 +14,11 @@ namespace gshard {
 
 // What an op's evaluate rule works on: tiles of operands and results with their offsets and live sizes. In a global
 // program there is one device, offsets are 0 and everything is live.
+// A run-time error of the program: the op's least global index decides which one is told.
+struct Fault {
+  std::int64_t position = 0;                            // flat index in the op's result, or of the index tensor
+  std::string text;                                     // "index 9 is out of range for dim 0 of size 4"
+};
 class EvalFrame {
  public:
   std::vector<const Tensor*> operands;
@@ -23,10 +28,13 @@ class EvalFrame {
   std::int64_t device = 0;
   std::uint64_t seed = 0;
   std::int64_t totalRows = 0;                           // of dim_size over a row dim, when set at run time
-  std::vector<std::string>* faults = nullptr;           // run-time errors: "index 9 is out of range …", least first
+  std::vector<Fault>* faults = nullptr;                 // run-time errors, as they are met
 
   const Tensor& in(std::size_t i) const { return *operands[i]; }
   Tensor& out(std::size_t i = 0) { return results[i]; }
+  void fault(std::int64_t position, std::string text) {
+    if (faults != nullptr) faults->push_back({position, std::move(text)});
+  }
 };
 
 struct EvalOptions {

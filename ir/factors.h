@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct Factor {
   std::string letter;                         // "b", "h": for messages and print-factors
   Reduction reduction = Reduction::Sum;       // Reduce and Lookup
   std::string reason;                         // Whole
+  bool othersPartial = false;                 // Reduce in scatter_add: operands that lack it and may be partial are so over its axes
 };
 
 struct OpFactors {
@@ -45,6 +48,7 @@ class FactorBuilder {
   explicit FactorBuilder(const OpView& op);
   int add(FactorKind kind, std::int64_t size, std::string letter = "", std::string reason = "",
           Reduction reduction = Reduction::Sum);
+  void othersPartial(int factor);
   void operandDim(std::size_t operand, std::int64_t dim, int factor);     // appends (minor after major)
   void resultDim(std::size_t result, std::int64_t dim, int factor);
   OpFactors take() &&;                        // dims of size 1 or without entry have no factor
@@ -52,6 +56,12 @@ class FactorBuilder {
  private:
   OpFactors factors_;
 };
+
+// How the axes of a dim fall on its factors, major first (an axis is cut in two where a factor ends within it); nothing
+// when that cannot be: a minor factor is split only when all before it are split fully, and parts of the dim must hold the
+// same indices as parts of the factor.
+std::optional<std::vector<std::vector<AxisRef>>> axesOfFactors(const OpFactors& factors, const std::vector<int>& dimFactors,
+                                                               std::int64_t dimSize, std::span<const AxisRef> axes);
 
 OpFactors factorsOf(const OpView& op);        // asks the op table
 std::string printFactors(const OpView& op, const OpFactors& factors);     // one line

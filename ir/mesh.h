@@ -44,6 +44,8 @@ std::int64_t axisCoordinate(const Mesh& mesh, const AxisRef& ref, std::int64_t d
 std::int64_t productOf(std::span<const AxisRef> axes);          // number of parts
 // Flat index of `device` over `axes`, major first.
 std::int64_t partIndex(const Mesh& mesh, std::span<const AxisRef> axes, std::int64_t device);
+// The device that differs from `device` only in the digits `axes`, which are those of flat index `index`.
+std::int64_t deviceInGroup(const Mesh& mesh, std::span<const AxisRef> axes, std::int64_t device, std::int64_t index);
 // The devices that differ from `device` only in the digits `axes`, in order of their flat index over `axes`.
 std::vector<std::int64_t> groupOf(const Mesh& mesh, std::span<const AxisRef> axes, std::int64_t device);
 std::string printAxisRef(const Mesh& mesh, const AxisRef& ref); // "x" or "x(2,4)" (pre, size)

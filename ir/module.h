@@ -153,6 +153,7 @@ class OpView {
   std::size_t operandCount() const { return op_->operands.size(); }
   const Type& operandType(std::size_t i) const { return function_->type(op_->operands[i]); }
   const Type& resultType(std::size_t i = 0) const { return function_->type(op_->results[i]); }
+  bool hasAttr(std::string_view name) const;
   std::int64_t intAttr(std::string_view name) const;            // a missing or mistyped attribute is an InternalError
   double floatAttr(std::string_view name) const;
   bool boolAttr(std::string_view name) const;                   // false when absent

@@ -43,6 +43,28 @@ struct Example {
   bool differentiable = false;                // check the gradient by finite differences in f64
 };
 
+// ---- operands and attributes: what the parser and the verifier check before infer sees an op.
+struct OperandSpec {
+  std::string_view names;                     // "x, index"; for the op reference
+  int least = 1, most = 1;                    // most -1: any number
+};
+// In the order of the alternatives of Attribute.
+enum class AttrKind : std::uint8_t { Int, Float, Bool, String, Ints, DTypeName, Axes, AnnotationText, Numbers };
+enum class AttrPlace : std::uint8_t {
+  Braces,                                     // {axis = 1}
+  OpName,                                     // map's fn: `add %a, %b`
+  Word,                                       // reduce's fn: `reduce sum %x`
+  Text,                                       // contract's spec: `contract "bi,ih->bh" %x, %w`
+  ResultShape,                                // the shape of the result type says it: not written in braces
+  ResultDType,
+};
+struct AttrSpec {
+  std::string_view name;
+  AttrKind kind;
+  bool optional = false;
+  AttrPlace place = AttrPlace::Braces;
+};
+
 // ---- infer: result types from operand types and attributes. Diagnoses (E03xx) and returns nothing on a user's mistake.
 using ResultTypes = std::vector<Type>;
 using InferFn = std::optional<ResultTypes> (*)(const OpView&, DiagSink&);
@@ -91,18 +113,39 @@ struct SameOp {};                             // nothing: the op on the tiles is
 struct UsesOffsets {                          // global offsets of its tiles (iota, random, a split table in take)
   Required<std::string_view> why;
 };
-struct Communicates {};                       // SPMD ops
-using LocalizeRule = std::variant<SameOp, UsesOffsets, Communicates>;
+// SPMD ops: they alone change shardings, so they say themselves which ones fit; nothing else is checked of them.
+using TileCheckFn = std::optional<std::string> (*)(const OpView&);
+enum class TileWork : std::uint8_t {
+  Local,                                      // from the device's own tiles
+  Redistribute,                               // the same global value in other tiles, pending reductions finished on the way
+  Whole,                                      // exchange: a move of the global value, each device fetches its result tile
+};
+struct OwnTiles {
+  Required<TileCheckFn> check;
+  Required<TileWork> work;
+};
+using LocalizeRule = std::variant<SameOp, UsesOffsets, OwnTiles>;
 
 // ---- evaluate: on Eigen arrays, global programs and tiles of SPMD programs alike (ir/evaluator.h).
 using EvalFn = void (*)(const OpView&, EvalFrame&);
+
+// ---- move: index maps of moves, one per result dim, for evaluator, exchange, fusion and codegen.
+struct MoveDim {                              // result index r reads operand index (scale * r + offset) / divide
+  std::int64_t operandDim = -1;               // -1: the operand has no such dim (broadcast)
+  std::int64_t scale = 1;                     // operand index = scale * r + offset; negative scale: reverse
+  std::int64_t offset = 0;
+  std::int64_t divide = 1;                    // pad interior: only where (scale * r + offset) % divide == 0, then divided
+};
+using MoveMapFn = std::vector<MoveDim> (*)(const OpView&, std::size_t operand);
 
 // ---- lower: the kind of code that codegen makes of it. Codegen dispatches on this and never on the op.
 struct LowerMap {};                           // scalar function over broadcast index maps
 struct LowerContract {};
 struct LowerReduce {};
 struct LowerArgReduce {};                     // argmax, argmin and their per-part candidates
-struct LowerMove {};                          // an index map per dim: transpose broadcast reshape slice pad concat reverse
+struct LowerMove {                            // an index map per dim: transpose broadcast slice pad concat reverse
+  MoveMapFn map = nullptr;                    // null: reshape, which keeps the flat index
+};
 struct LowerAlias {};                         // the same bytes: annotate, stop_gradient, reshape on equal tiles
 struct LowerGenerate {};                      // iota, constant, random, dim_size: from indices alone
 struct LowerGather {};                        // take
@@ -112,16 +155,10 @@ struct LowerLocalCopy {};                     // all_slice, make_partial: copy o
 using LowerRule = std::variant<LowerMap, LowerContract, LowerReduce, LowerArgReduce, LowerMove, LowerAlias, LowerGenerate,
                                LowerGather, LowerScatter, LowerCollective, LowerLocalCopy>;
 
-// ---- move: index maps of moves, for exchange, fusion and codegen. Absent for ops that are no moves.
-struct MoveDim {                              // result index r reads operand index (r - offset) * numerator / denominator …
-  std::int64_t operandDim = -1;               // -1: the operand has no such dim (broadcast)
-  std::int64_t scale = 1;                     // operand index = scale * r + offset; negative scale: reverse
-  std::int64_t offset = 0;
-  std::int64_t divide = 1;                    // pad interior: only where (scale * r + offset) % divide == 0, then divided
-};
-
 struct OpDef {
   Required<std::string_view> name, doc;
+  Required<OperandSpec> operands;
+  Required<std::span<const AttrSpec>> attributes;
   Required<std::span<const Example>> examples;
   Required<InferFn> infer;
   Required<FactorsFn> factors;

@@ -32,6 +32,8 @@ struct Sharding {
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
+// Adjacent pieces of one axis joined, size 1 dropped: equal splits are then equal lists.
+std::vector<AxisRef> joinedAxes(std::span<const AxisRef> axes);
 Sharding canonical(const Mesh& mesh, Sharding sharding);
 std::string printSharding(const Mesh& mesh, const Sharding& sharding);               // "{[data, _], sum: model}"
 // As users see it: f32[16@y, 16, 16@(x,y)]{sum: model}

@@ -1,0 +1,34 @@
+// all_gather: the parts of one dim are put together on every device of a group.
+#include "ir/spmd_rules.h"
+
+namespace gshard {
+
+static std::optional<std::string> checkAllGather(const OpView& op) {
+  const Sharding& from = shardingOf(op, op.op().operands[0]);
+  const Sharding& to = shardingOf(op, op.op().results[0]);
+  if (from.partial != to.partial) return "pending reductions differ";
+  return checkMinorAxes(op, to, from, op.intAttr("dim"), op.axesAttr("axes"));
+}
+
+static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"dim", AttrKind::Int}};
+static constexpr Example kExamples[] = {
+    {.args = "%x: f32[2, 3] {[a, _]}", .ir = "%y = all_gather %x {axes = [a], dim = 0} : f32[2, 3] {[_, _]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+};
+
+constinit const OpDef kAllGatherOp = {
+    .name = "all_gather",
+    .doc = "the minor-most `axes` of `dim` are gathered: every device of the group holds their joined parts",
+    .operands = OperandSpec{"x"},
+    .attributes = kAttributes,
+    .examples = kExamples,
+    .infer = &inferCollective,
+    .factors = &passThrough,
+    .linearity = Joint{.over = anyReduction, .which = allOperands},
+    .tails = TailsIgnored{},
+    .gradient = NotDifferentiable{"it exists after partitioning only"},
+    .localize = OwnTiles{.check = &checkAllGather, .work = TileWork::Redistribute},
+    .evaluate = &evaluateIdentity,
+    .lower = LowerCollective{},
+};
+
+}  // namespace gshard

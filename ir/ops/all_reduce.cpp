@@ -1,0 +1,34 @@
+// all_reduce: a pending reduction is finished on every device of a group.
+#include "ir/spmd_rules.h"
+
+namespace gshard {
+
+static std::optional<std::string> checkAllReduce(const OpView& op) {
+  const Sharding& from = shardingOf(op, op.op().operands[0]);
+  const Sharding& to = shardingOf(op, op.op().results[0]);
+  if (from.dims != to.dims) return "dims differ";
+  return checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op));
+}
+
+static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}};
+static constexpr Example kExamples[] = {
+    {.args = "%x: f32[2, 3] {[_, _], sum: a}", .ir = "%y = all_reduce %x {axes = [a], reduction = \"sum\"} : f32[2, 3] {[_, _]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+};
+
+constinit const OpDef kAllReduceOp = {
+    .name = "all_reduce",
+    .doc = "the pending `reduction` over `axes` is finished: every device of the group holds the result",
+    .operands = OperandSpec{"x"},
+    .attributes = kAttributes,
+    .examples = kExamples,
+    .infer = &inferCollective,
+    .factors = &passThrough,
+    .linearity = Joint{.over = anyReduction, .which = allOperands},
+    .tails = TailsIgnored{},
+    .gradient = NotDifferentiable{"it exists after partitioning only"},
+    .localize = OwnTiles{.check = &checkAllReduce, .work = TileWork::Redistribute},
+    .evaluate = &evaluateIdentity,
+    .lower = LowerCollective{},
+};
+
+}  // namespace gshard

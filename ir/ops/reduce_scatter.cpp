@@ -1,0 +1,34 @@
+// reduce_scatter: a pending reduction is finished and each device of the group keeps its part of the result.
+#include "ir/spmd_rules.h"
+
+namespace gshard {
+
+static std::optional<std::string> checkReduceScatter(const OpView& op) {
+  const Sharding& from = shardingOf(op, op.op().operands[0]);
+  const Sharding& to = shardingOf(op, op.op().results[0]);
+  if (std::optional<std::string> fault = checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op))) return fault;
+  return checkMinorAxes(op, from, to, op.intAttr("dim"), op.axesAttr("axes"));
+}
+
+static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}, {"dim", AttrKind::Int}};
+static constexpr Example kExamples[] = {
+    {.args = "%x: f32[2, 3] {[_, _], sum: a}", .ir = "%y = reduce_scatter %x {axes = [a], reduction = \"sum\", dim = 0} : f32[2, 3] {[a, _]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+};
+
+constinit const OpDef kReduceScatterOp = {
+    .name = "reduce_scatter",
+    .doc = "the pending `reduction` over `axes` is finished, and `dim` is split over them, minor",
+    .operands = OperandSpec{"x"},
+    .attributes = kAttributes,
+    .examples = kExamples,
+    .infer = &inferCollective,
+    .factors = &passThrough,
+    .linearity = Joint{.over = anyReduction, .which = allOperands},
+    .tails = TailsIgnored{},
+    .gradient = NotDifferentiable{"it exists after partitioning only"},
+    .localize = OwnTiles{.check = &checkReduceScatter, .work = TileWork::Redistribute},
+    .evaluate = &evaluateIdentity,
+    .lower = LowerCollective{},
+};
+
+}  // namespace gshard
