@@ -13,8 +13,10 @@ enum { GSHARD_RT_GEMM_MAX_LOOPS = 8 };
 /* c[tile] = (accumulate ? c[tile] : 0) + sum over `steps` values of k; one FMA chain per element, k ascending. */
 typedef void (*gshard_rt_gemm_kernel)(int64_t steps, const void* a, const void* b, void* c, int64_t accumulate);
 
-/* Copies adjacent panels of equal size (`steps` values of k each) into the layout that the kernel reads. */
-typedef void (*gshard_rt_gemm_pack)(int64_t steps, int64_t panels, const void* source, void* packed);
+/* Copies adjacent panels of equal size (`steps` values of k each) into the layout that the kernel reads. A line is a row
+   of A or a column of B; strides in elements. They are arguments, so that products of one module share this code. */
+typedef void (*gshard_rt_gemm_pack)(int64_t steps, int64_t panels, const void* source, void* packed, int64_t strideLine,
+                                    int64_t strideK);
 
 /* Runs on a finished part of the result, still in cache: rows [row, row + rows) and columns alike of the core product,
    at the loop indices `loops` (one per entry of desc->loops). `context` is what the caller of gshard_rt_gemm passed. */

@@ -1,0 +1,220 @@
+// The commands of a run, as every device executes them; see worker.h.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/arena_pattern.h"
+#include "runtime/failure.h"
+#include "runtime/program_text.h"
+#include "runtime/worker.h"
+
+namespace gshard {
+
+int Worker::run() {
+  int code = initialise();
+  if (code != 0) return code;
+  switch (session_.command) {
+    case Command::Train: code = train(); break;
+    case Command::Eval: code = evaluate(step_); break;
+    case Command::Entry: code = computeEntry(); break;
+  }
+  return code == 0 || code >= 128 ? finishRun(code) : code;
+}
+
+int Worker::initialise() {
+  const bool complete = session_.checkpoint.has_value();
+  for (const gshard_rt_function* function : functionsOf(session_.program, GSHARD_RT_INIT)) {
+    step_ = 0;
+    if (!call(*function, RowRange{})) return kExitOtherDevice;
+    Agreement agreement;
+    const int code = agree(*function, function->comm_bytes_max, function->comm_bytes_total, true, agreement);
+    if (code != 0) return code;
+  }
+  step_ = session_.firstStep;
+  device_.setRows(0, 0);
+  if (session_.parameters) applyTensors(device_, *session_.parameters);
+  if (session_.checkpoint) applyTensors(device_, *session_.checkpoint);
+  std::string line;
+  if (complete) {
+    line = "loaded " + session_.checkpoint->path + ", step " + std::to_string(step_);
+  } else if (session_.parameters) {
+    line = "parameters from " + session_.parameters->path;
+  } else if (session_.program.parameter_count > 0) {
+    line = "parameters initialised, seed " + std::to_string(session_.options.seed);
+    if (session_.command != Command::Train) line += " (no --checkpoint and no --init)";
+  }
+  if (!line.empty()) reporter_.log(line);
+  // Nobody may overwrite what another still initialises.
+  return device_.transport().barrier() ? 0 : kExitOtherDevice;
+}
+
+// The function whose outputs hold the result of a call.
+static const gshard_rt_function& resultOf(const gshard_rt_program& program, const gshard_rt_function& function) {
+  const gshard_rt_function* finish = finishOf(program, function);
+  return finish != nullptr ? *finish : function;
+}
+
+int Worker::train() {
+  const Options& options = session_.options;
+  const std::int64_t lastStep = session_.firstStep + session_.steps;
+  std::int64_t samples = session_.firstStep * rowsPerCall(*session_.functions[0]);
+  while (step_ < lastStep) {
+    const double begin = monotonicSeconds();
+    StepRecord record;
+    std::int64_t plannedMax = 0;
+    std::int64_t plannedTotal = 0;
+    int functionsRun = 0;
+    for (const gshard_rt_function* function : session_.functions) {
+      const Feed& feed = session_.feeds.at(function);
+      RowRange rows;
+      rows.count = rowsPerCall(*function);
+      rows.step = step_;
+      if (const std::int64_t batches = batchesPerEpoch(feed, *function)) {
+        rows.epoch = step_ / batches;
+        rows.first = step_ % batches * rows.count;
+        rows.shuffled = function->rows != 0;
+      }
+      const gshard_rt_function* finish = finishOf(session_.program, *function);
+      const std::int64_t times = function->stage == GSHARD_RT_ACCUMULATE ? std::max<std::int64_t>(function->blocks, 1) : 1;
+      plannedMax += times * function->comm_bytes_max + (finish != nullptr ? finish->comm_bytes_max : 0);
+      plannedTotal += times * function->comm_bytes_total + (finish != nullptr ? finish->comm_bytes_total : 0);
+      functionsRun += finish != nullptr ? 2 : 1;
+      if (!call(*function, rows)) return kExitOtherDevice;
+      if (!readValues(resultOf(session_.program, *function), record.values)) return kExitOtherDevice;
+    }
+    samples += rowsPerCall(*session_.functions[0]);
+    ++step_;
+    Agreement agreement;
+    // Only of one function is the maximum of the sum the sum of the maxima.
+    const int code = agree(*session_.functions[0], functionsRun == 1 ? plannedMax : -1, plannedTotal, true, agreement);
+    if (code != 0) return code;
+    record.step = step_;
+    record.lastStep = lastStep;
+    record.samples = samples;
+    record.bytes = agreement.bytesMax;
+    record.seconds = monotonicSeconds() - begin;
+    record.compute = agreement.compute;
+    record.communication = agreement.communication;
+    record.wait = agreement.wait;
+    if (!record.values.empty()) record.values[0].first = "loss";
+    reporter_.step(record);
+    if (agreement.signal != 0) {
+      reporter_.log("stopped by a signal after step " + std::to_string(step_));
+      return save(step_) ? 128 + agreement.signal : kExitOtherDevice;
+    }
+    if (options.saveEvery > 0 && step_ % options.saveEvery == 0 && step_ != lastStep && !save(step_)) return kExitOtherDevice;
+    if (step_ == lastStep && !record.values.empty()) {
+      reporter_.log("step " + std::to_string(step_) + ": loss " + numberText(record.values[0].second));
+    }
+  }
+  return save(step_) ? 0 : kExitOtherDevice;
+}
+
+int Worker::evaluate(std::int64_t step) {
+  Values values;
+  std::int64_t samples = 0;
+  std::int64_t bytes = 0;
+  for (const gshard_rt_function* function : session_.functions) {
+    const Feed& feed = session_.feeds.at(function);
+    const gshard_rt_function& result = resultOf(session_.program, *function);
+    const std::int64_t rows = function->rows == 0 ? 0 : feed.hasData() ? feed.rows : rowsPerCall(*function);
+    const bool averaged = function->stage != GSHARD_RT_ACCUMULATE && function->rows != 0;
+    Values own;
+    // A function that cannot accumulate is evaluated batch by batch, and its scalars are averaged by rows.
+    const std::int64_t piece = averaged ? function->rows : rows;
+    std::int64_t first = 0;
+    do {
+      RowRange range{first, averaged ? std::min(piece, rows - first) : rows, 0, step, false};
+      if (!call(*function, range)) return kExitOtherDevice;
+      Values part;
+      if (!readValues(result, part)) return kExitOtherDevice;
+      Agreement agreement;
+      const int code = agree(*function, function->comm_bytes_max, function->comm_bytes_total,
+                             function->stage == GSHARD_RT_WHOLE && range.count == function->rows, agreement);
+      if (code != 0) return code;
+      bytes += agreement.bytesMax;
+      const double weight = averaged ? static_cast<double>(range.count) / static_cast<double>(rows) : 1.0;
+      if (own.empty()) {
+        own = part;
+        for (auto& [name, value] : own) value = averaged && rows > piece ? weight * value : value;
+      } else {
+        for (std::size_t i = 0; i < own.size(); ++i) own[i].second += weight * part[i].second;
+      }
+      first += range.count;
+      if (agreement.signal != 0) return 128 + agreement.signal;
+    } while (first < rows);
+    samples = std::max(samples, rows);
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  if (device_.transport().rank() == 0) {
+    reporter_.clear();
+    for (const auto& [name, value] : values) std::printf("%s %s\n", name.c_str(), numberText(value).c_str());
+    std::fflush(stdout);
+    if (!values.empty()) values[0].first = "loss";
+    reporter_.evaluation(step, samples, bytes, values);
+  }
+  return 0;
+}
+
+int Worker::computeEntry() {
+  const gshard_rt_function& function = *session_.functions[0];
+  const gshard_rt_function& result = resultOf(session_.program, function);
+  const Feed& feed = session_.feeds.at(&function);
+  const std::int64_t all = function.rows == 0 ? 0 : feed.hasData() ? feed.rows : rowsPerCall(function);
+  bool byRows = result.output_count > 0;
+  for (std::int64_t i = 0; i < result.output_count; ++i) byRows = byRows && result.outputs[i].rows != 0;
+  std::int64_t rows = all;
+  if (function.stage == GSHARD_RT_WHOLE && !byRows && function.rows != 0 && all > function.rows) {
+    // Its result is of one batch; only row results can be put together.
+    rows = function.rows;
+    reporter_.log("`" + baseName(function) + "` is of one batch: rows 0.." + std::to_string(rows) + " of " + std::to_string(all) + " are used");
+  }
+  NamedArrays results;
+  std::int64_t first = 0;
+  do {
+    const bool blocks = function.stage == GSHARD_RT_WHOLE && function.rows != 0;
+    RowRange range{first, blocks ? std::min(function.rows, rows - first) : rows, 0, step_, false};
+    if (!call(function, range)) return kExitOtherDevice;
+    Agreement agreement;
+    const int code = agree(function, function.comm_bytes_max, function.comm_bytes_total,
+                           function.stage == GSHARD_RT_WHOLE && range.count == function.rows, agreement);
+    if (code != 0) return code;
+    for (std::int64_t i = 0; i < result.output_count; ++i) {
+      const gshard_rt_output& output = result.outputs[i];
+      Array part;
+      if (!assemble(device_, output.tensor, part)) return kExitOtherDevice;
+      if (device_.transport().rank() != 0) continue;
+      const std::size_t at = static_cast<std::size_t>(i);
+      if (at >= results.size()) {
+        results.emplace_back(output.name, std::move(part));
+      } else if (output.rows != 0) {
+        results[at].second.shape[0] += part.shape[0];
+        results[at].second.bytes.insert(results[at].second.bytes.end(), part.bytes.begin(), part.bytes.end());
+      }
+    }
+    first += std::max<std::int64_t>(range.count, 1);
+    if (agreement.signal != 0) return 128 + agreement.signal;
+  } while (first < rows);
+  if (device_.transport().rank() == 0) {
+    reporter_.clear();
+    if (session_.options.output.empty() || session_.options.output == "-") {
+      const std::string text = resultsText(results);
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    } else {
+      writeArrays(session_.options.output, results);
+      reporter_.log("wrote " + session_.options.output);
+    }
+  }
+  return 0;
+}
+
+int Worker::finishRun(int code) {
+  if (!session_.options.measurePeak) return code;
+  const std::int64_t mine = highestTouchedByte(device_.arena(), device_.transport().arenaBytes());
+  std::vector<std::int64_t> all(static_cast<std::size_t>(device_.transport().size()));
+  if (!device_.transport().agree(&mine, sizeof mine, all.data())) return kExitOtherDevice;
+  reporter_.peak(plannedPeak_, *std::max_element(all.begin(), all.end()));
+  return code;
+}
+
+}  // namespace gshard

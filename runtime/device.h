@@ -1,0 +1,98 @@
+// A device: arena, threads, transport, and the functions of the program run on it step by step. Knows nothing of files,
+// options or training; session code feeds inputs and reads outputs.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/abi.h"
+#include "runtime/extents.h"
+#include "runtime/thread_pool.h"
+#include "runtime/transport.h"
+
+namespace gshard {
+
+// The least fault of a device: smallest (order, index).
+struct Fault {
+  std::int64_t order = 0, index = 0, site = -1, value = 0, limit = 0;
+
+  bool happened() const { return site >= 0; }
+};
+
+class FaultRecorder {
+ public:
+  void record(const Fault& fault);
+  Fault take();
+
+ private:
+  std::mutex mutex_;
+  Fault least_;
+};
+
+struct RunTimes {
+  double compute = 0;
+  double communication = 0;  // collectives, waiting included
+};
+
+class Device {
+ public:
+  Device(const gshard_rt_program& program, Transport& transport, int threads, std::uint64_t seed);
+
+  Transport& transport() { return transport_; }
+  const gshard_rt_program& program() const { return program_; }
+  const ExtentTable& extents() const { return table_; }
+  std::byte* arena() { return transport_.arena(); }
+
+  // Sets the rows of the block that the next function works on, and those of the whole call (dim_size of row dims).
+  void setRows(std::int64_t block, std::int64_t total);
+  std::int64_t rows() const { return rows_; }
+  const std::vector<std::int64_t>& pairs() const { return pairs_; }
+  Tile tile(const gshard_rt_tensor& tensor) const { return tileOf(table_, tensor, pairs_); }
+
+  // All steps of a function. False after an abort.
+  [[nodiscard]] bool run(const gshard_rt_function& function, std::int64_t trainingStep);
+  void fillAccumulators(const gshard_rt_function& function);
+
+  Fault takeFault() { return faults_.take(); }
+  const RunTimes& times() const { return times_; }
+
+ private:
+  // A collective is prepared for each number of rows it has met, since short blocks have shorter tiles.
+  struct Prepared {
+    bool perRows = false;
+    bool isReduce = false;
+    std::map<std::int64_t, int> handles;  // by rows
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<BoxCopy>> local;  // slices, by (rows, transfer)
+  };
+
+  Prepared& preparedFor(const gshard_rt_collective& call);
+  const std::vector<BoxCopy>& localCopies(const gshard_rt_collective& call, std::int64_t transfer);
+  bool runCollective(const gshard_rt_collective& call);
+  int prepare(const gshard_rt_collective& call, bool isReduce);
+  void runLocalCopy(const gshard_rt_collective& call);
+  void runKernel(const gshard_rt_kernel_call& call);
+  void runGemm(const gshard_rt_gemm_call& call);
+  std::vector<std::vector<std::int64_t>> pairsOf(const std::vector<int>& group) const;
+
+  const gshard_rt_program& program_;
+  Transport& transport_;
+  ExtentTable table_;
+  ThreadPool pool_;
+  FaultRecorder faults_;
+  std::vector<std::int64_t> pairs_;
+  std::int64_t rows_ = 0;
+  gshard_rt_context context_{};
+  std::map<const gshard_rt_collective*, Prepared> prepared_;
+  RunTimes times_;
+};
+
+// Fills `count` elements with the value that changes nothing in the reduction: -0 for float sums (design.md section 2).
+void fillIdentity(std::byte* out, std::int64_t count, ElementType type, Reduction reduction);
+
+// What the watchdog calls each step: sites first, then plan entries.
+std::vector<std::string> waitLabels(const gshard_rt_program& program);
+
+}  // namespace gshard

@@ -1,0 +1,64 @@
+// What kernels call: the functions of the table in abi.h.
+#include "runtime/abi.h"
+#include "runtime/device.h"
+#include "runtime/philox.h"
+
+namespace gshard {
+
+// 16-bit floats are drawn as f32 and rounded.
+template <class Fill>
+static void drawRounded(std::int64_t dtype, void* out, std::int64_t first, std::int64_t count, Fill fill) {
+  constexpr std::int64_t kBlock = 256;
+  float values[kBlock];
+  std::uint16_t* target = static_cast<std::uint16_t*>(out);
+  for (std::int64_t done = 0; done < count; done += kBlock) {
+    const std::int64_t length = count - done < kBlock ? count - done : kBlock;
+    fill(first + done, length, values);
+    for (std::int64_t i = 0; i < length; ++i) {
+      target[done + i] = dtype == GSHARD_RT_F16 ? floatToHalf(values[i]) : floatToBfloat(values[i]);
+    }
+  }
+}
+
+static random_values::Stream streamOf(const gshard_rt_context* context, std::int64_t site, std::int64_t step) {
+  return {context->seed, static_cast<random_values::Word>(site), static_cast<random_values::Word>(step)};
+}
+
+}  // namespace gshard
+
+extern "C" void gshard_rt_record_fault(const gshard_rt_context* context, int64_t site, int64_t index, int64_t value,
+                                       int64_t limit, int64_t order) {
+  static_cast<gshard::FaultRecorder*>(context->faults)->record({order, index, site, value, limit});
+}
+
+extern "C" void gshard_rt_random_uniform(const gshard_rt_context* context, void* out, int64_t dtype, int64_t first,
+                                         int64_t count, int64_t site, int64_t step, double low, double high) {
+  const gshard::random_values::Stream stream = gshard::streamOf(context, site, step);
+  const std::uint64_t begin = static_cast<std::uint64_t>(first);
+  const float lowest = static_cast<float>(low);
+  const float highest = static_cast<float>(high);
+  if (dtype == GSHARD_RT_F32) {
+    gshard::fillUniform(stream, begin, count, lowest, highest, static_cast<float*>(out));
+  } else if (dtype == GSHARD_RT_F64) {
+    gshard::fillUniform(stream, begin, count, low, high, static_cast<double*>(out));
+  } else {
+    gshard::drawRounded(dtype, out, first, count, [&](std::int64_t at, std::int64_t length, float* values) {
+      gshard::fillUniform(stream, static_cast<std::uint64_t>(at), length, lowest, highest, values);
+    });
+  }
+}
+
+extern "C" void gshard_rt_random_normal(const gshard_rt_context* context, void* out, int64_t dtype, int64_t first,
+                                        int64_t count, int64_t site, int64_t step) {
+  const gshard::random_values::Stream stream = gshard::streamOf(context, site, step);
+  const std::uint64_t begin = static_cast<std::uint64_t>(first);
+  if (dtype == GSHARD_RT_F32) {
+    gshard::fillNormal(stream, begin, count, static_cast<float*>(out));
+  } else if (dtype == GSHARD_RT_F64) {
+    gshard::fillNormal(stream, begin, count, static_cast<double*>(out));
+  } else {
+    gshard::drawRounded(dtype, out, first, count, [&](std::int64_t at, std::int64_t length, float* values) {
+      gshard::fillNormal(stream, static_cast<std::uint64_t>(at), length, values);
+    });
+  }
+}

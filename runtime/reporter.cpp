@@ -1,0 +1,199 @@
+// Log, progress, metrics and results; see reporter.h.
+#include "runtime/reporter.h"
+
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "runtime/failure.h"
+
+namespace gshard {
+
+using Json = nlohmann::ordered_json;
+
+double monotonicSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <class T>
+static std::string shortest(T value) {
+  char text[40];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return error == std::errc{} ? std::string(text, end) : "?";
+}
+
+std::string numberText(double value) { return shortest(value); }
+
+std::string numberText(const Array& array, std::int64_t index) {
+  switch (array.type) {
+    case ElementType::F32:
+    case ElementType::BF16:
+    case ElementType::F16: return shortest(static_cast<float>(asDouble(array, index)));
+    case ElementType::F64: return shortest(asDouble(array, index));
+    case ElementType::I32:
+    case ElementType::I64:
+    case ElementType::U8: return std::to_string(asInteger(array, index));
+    case ElementType::Bool: return asInteger(array, index) != 0 ? "true" : "false";
+  }
+  return "";
+}
+
+std::string resultsText(const NamedArrays& arrays) {
+  std::string text;
+  for (const auto& [name, array] : arrays) {
+    if (arrays.size() > 1) text += "# " + name + ": " + (array.shape.empty() ? std::string(elementName(array.type)) : arrayText(array)) + "\n";
+    const std::int64_t count = array.count();
+    // Vectors stand one number a line; from two dims on, a line is a row of the last dim.
+    const std::int64_t row = array.shape.size() < 2 ? 1 : std::max<std::int64_t>(array.shape.back(), 1);
+    for (std::int64_t i = 0; i < count; ++i) text += numberText(array, i) + ((i + 1) % row == 0 ? "\n" : " ");
+  }
+  return text;
+}
+
+Reporter::Reporter(std::string program, const Options& options, bool speaks) : program_(std::move(program)), speaks_(speaks) {
+  info_ = speaks && !options.quiet && options.logLevel != "error";
+  debug_ = info_ && options.logLevel == "debug";
+  if (!speaks) return;
+  const char* terminal = std::getenv("TERM");
+  const bool capable = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr &&
+                       (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+  bar_ = options.progress == ProgressKind::Bar || (options.progress == ProgressKind::Auto && capable);
+  plain_ = options.progress == ProgressKind::Plain || (options.progress == ProgressKind::Auto && !capable);
+  if (options.quiet) bar_ = plain_ = false;
+  started_ = lastShown_ = monotonicSeconds();
+  if (!options.metrics.empty()) {
+    metrics_ = std::fopen(options.metrics.c_str(), "w");
+    if (metrics_ == nullptr) {
+      throw failure(kExitIo, diag::FileUnwritable, options.metrics, std::string(std::strerror(errno)));
+    }
+  }
+}
+
+Reporter::~Reporter() {
+  clear();
+  if (metrics_ != nullptr) std::fclose(metrics_);
+}
+
+void Reporter::clear() {
+  if (!barShown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  barShown_ = false;
+}
+
+void Reporter::log(const std::string& line) {
+  if (!info_) return;
+  clear();
+  std::fprintf(stderr, "%s: %s\n", program_.c_str(), line.c_str());
+}
+
+void Reporter::debug(const std::string& line) {
+  if (debug_) log(line);
+}
+
+void Reporter::writeMetrics(const std::string& line) {
+  if (metrics_ == nullptr) return;
+  std::fputs((line + "\n").c_str(), metrics_);
+  std::fflush(metrics_);  // a run that is killed leaves whole lines
+}
+
+void Reporter::runRecord(const std::string& infoJson, std::uint64_t seed) {
+  if (metrics_ == nullptr) return;
+  Json run = Json::parse(infoJson, nullptr, false);
+  run["seed"] = seed;
+  writeMetrics(Json{{"run", run}}.dump());
+}
+
+// JSON has no infinities or NaN: they become text, which readers of metrics see at once.
+static Json finite(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+void Reporter::step(const StepRecord& record) {
+  if (metrics_ != nullptr) {
+    Json line{{"step", record.step}, {"set", "train"}};
+    for (const auto& [name, value] : record.values) line[name] = finite(value);
+    line["samples"] = record.samples;
+    line["comm_bytes"] = record.bytes;
+    line["step_ms"] = record.seconds * 1e3;
+    line["time"] = {{"compute_ms", record.compute * 1e3}, {"comm_ms", record.communication * 1e3}, {"wait_ms", record.wait * 1e3}};
+    writeMetrics(line.dump());
+  }
+  const double loss = record.values.empty() ? 0 : record.values[0].second;
+  smoothed_ = firstStep_ < 0 ? loss : 0.9 * smoothed_ + 0.1 * loss;
+  if (firstStep_ < 0) {
+    firstStep_ = record.step - 1;
+    firstSamples_ = record.samples;
+    firstSamples_ -= record.samples / std::max<std::int64_t>(record.step, 1);
+    started_ = monotonicSeconds() - record.seconds;
+  }
+  compute_ += record.compute;
+  communication_ += record.communication;
+  if (bar_) showBar(record);
+  if (plain_) showPlain(record);
+}
+
+std::string Reporter::summary(const StepRecord& record) const {
+  const double elapsed = std::max(monotonicSeconds() - started_, 1e-9);
+  const double total = std::max(compute_ + communication_, 1e-12);
+  const std::int64_t done = record.step - firstStep_;
+  const double left = elapsed / static_cast<double>(std::max<std::int64_t>(done, 1)) * static_cast<double>(record.lastStep - record.step);
+  char text[200];
+  std::snprintf(text, sizeof text, "%lld/%lld  loss %.4f  %.0f samples/s  compute %.0f %%  communication %.0f %%  %.0f s left",
+                static_cast<long long>(record.step), static_cast<long long>(record.lastStep), smoothed_,
+                static_cast<double>(record.samples - firstSamples_) / elapsed, 100 * compute_ / total,
+                100 * communication_ / total, left);
+  return text;
+}
+
+void Reporter::showBar(const StepRecord& record) {
+  const double time = monotonicSeconds();
+  if (time - lastShown_ < 0.1 && record.step != record.lastStep) return;
+  lastShown_ = time;
+  winsize window{};
+  int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+  std::string text = summary(record);
+  const int room = width - 1 - static_cast<int>(text.size()) - 4;
+  if (room >= 8) {
+    const int cells = std::min(room, 30);
+    const int full = static_cast<int>(cells * (record.step - firstStep_) / std::max<std::int64_t>(record.lastStep - firstStep_, 1));
+    text = "[" + std::string(static_cast<std::size_t>(full), '=') + std::string(static_cast<std::size_t>(cells - full), ' ') + "] " + text;
+  }
+  if (static_cast<int>(text.size()) > width - 1) text.resize(static_cast<std::size_t>(std::max(width - 1, 1)));
+  std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
+  std::fflush(stderr);
+  barShown_ = true;
+}
+
+void Reporter::showPlain(const StepRecord& record) {
+  const double time = monotonicSeconds();
+  if (time - lastShown_ < 10) return;
+  lastShown_ = time;
+  std::fprintf(stderr, "%s: step %s\n", program_.c_str(), summary(record).c_str());
+}
+
+void Reporter::evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Values& values) {
+  Json line{{"step", step}, {"set", "eval"}};
+  for (const auto& [name, value] : values) line[name] = finite(value);
+  line["samples"] = samples;
+  line["comm_bytes"] = bytes;
+  writeMetrics(line.dump());
+}
+
+void Reporter::peak(std::int64_t planned, std::int64_t measured) {
+  writeMetrics(Json{{"peak", {{"planned_peak_bytes", planned}, {"measured_peak_bytes", measured}}}}.dump());
+  log("memory per device: planned peak " + std::to_string(planned) + " bytes, measured " + std::to_string(measured) + " bytes");
+}
+
+}  // namespace gshard

@@ -1,0 +1,69 @@
+// What a run says: log lines and progress on stderr, metrics as JSON lines, results on stdout. Only device 0 has one
+// that speaks. Apart from the loops that compute, which know nothing of terminals.
+#pragma once
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/array.h"
+#include "runtime/file_bytes.h"
+#include "runtime/options.h"
+
+namespace gshard {
+
+// Scalars of a step or an evaluation, in program order: loss first, then reports by path.
+using Values = std::vector<std::pair<std::string, double>>;
+
+struct StepRecord {
+  std::int64_t step = 0, lastStep = 0, samples = 0, bytes = 0;
+  Values values;
+  double seconds = 0, compute = 0, communication = 0, wait = 0;
+};
+
+class Reporter {
+ public:
+  // `speaks`: false on every device but 0. Throws Failure when the metrics file cannot be opened.
+  Reporter(std::string program, const Options& options, bool speaks);
+  ~Reporter();
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  void log(const std::string& line);    // level info
+  void debug(const std::string& line);
+  void runRecord(const std::string& infoJson, std::uint64_t seed);
+  void step(const StepRecord& record);  // metrics and progress
+  void evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Values& values);
+  void peak(std::int64_t planned, std::int64_t measured);
+  void clear();                         // ends the bar before other output
+
+ private:
+  void writeMetrics(const std::string& line);
+  void showBar(const StepRecord& record);
+  void showPlain(const StepRecord& record);
+  std::string summary(const StepRecord& record) const;
+
+  std::string program_;
+  bool speaks_ = false;
+  bool info_ = true;
+  bool debug_ = false;
+  bool bar_ = false;
+  bool plain_ = false;
+  bool barShown_ = false;
+  std::FILE* metrics_ = nullptr;
+  double started_ = 0, lastShown_ = 0, smoothed_ = 0, compute_ = 0, communication_ = 0;
+  std::int64_t shown_ = 0, firstStep_ = -1, firstSamples_ = 0;
+};
+
+// Results as text: a number, or one row per line; several results are headed by their names.
+std::string resultsText(const NamedArrays& arrays);
+
+// The shortest text that reads back as the same number of that type.
+std::string numberText(const Array& array, std::int64_t index);
+std::string numberText(double value);
+
+double monotonicSeconds();
+
+}  // namespace gshard

@@ -1,0 +1,150 @@
+// Safetensors; see safetensors.h.
+#include "runtime/safetensors.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "runtime/failure.h"
+
+namespace gshard {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::pair<ElementType, const char*> kTypeNames[] = {
+    {ElementType::F32, "F32"}, {ElementType::F64, "F64"}, {ElementType::BF16, "BF16"}, {ElementType::F16, "F16"},
+    {ElementType::I32, "I32"}, {ElementType::I64, "I64"}, {ElementType::U8, "U8"},     {ElementType::Bool, "BOOL"}};
+
+const char* typeName(ElementType type) {
+  for (const auto& [known, name] : kTypeNames) {
+    if (known == type) return name;
+  }
+  return "";
+}
+
+std::string headerText(const std::vector<TensorHeader>& tensors, const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::int64_t place = 0;
+  for (const TensorHeader& tensor : tensors) {
+    std::int64_t bytes = elementBytes(tensor.type);
+    for (const std::int64_t size : tensor.shape) bytes *= size;
+    header[tensor.name] = {{"dtype", typeName(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {place, place + bytes}}};
+    place += bytes;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');  // data begins on 8 bytes
+  std::string all;
+  for (int i = 0; i < 8; ++i) all += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> (8 * i));
+  return all + text;
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<TensorHeader>& tensors,
+                                     const std::map<std::string, std::string>& metadata)
+    : file_(path) {
+  file_.write(headerText(tensors, metadata));
+}
+
+void writeSafetensors(const std::string& path, const NamedArrays& arrays) {
+  std::vector<TensorHeader> headers;
+  for (const auto& [name, array] : arrays) headers.push_back({name, array.type, array.shape});
+  SafetensorsWriter writer(path, headers, {});
+  for (const auto& [name, array] : arrays) writer.append(array.bytes);
+  writer.commit();
+}
+
+SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
+  const auto malformed = [&](const std::string& why) {
+    return failure(kExitIo, diag::FileMalformed, path, std::string("safetensors"), why);
+  };
+  ByteReader reader(bytes, path);
+  const std::uint64_t length = reader.littleEndian(8, "the header's length");
+  const char* text = reinterpret_cast<const char*>(reader.take(static_cast<std::size_t>(length), "the header"));
+  const std::size_t dataAt = reader.position();
+  const Json header = Json::parse(text, text + length, nullptr, false);
+  if (!header.is_object()) throw malformed("its header is not a JSON object");
+  SafetensorsIndex index;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") {
+      if (!entry.is_object()) throw malformed("its metadata is not an object");
+      for (const auto& [key, value] : entry.items()) {
+        if (value.is_string()) index.metadata[key] = value.get<std::string>();
+      }
+      continue;
+    }
+    StoredTensor tensor;
+    tensor.header.name = name;
+    if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !entry.contains("shape") ||
+        !entry["shape"].is_array() || !entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
+        entry["data_offsets"].size() != 2) {
+      throw malformed("the entry of `" + name + "` lacks dtype, shape or data_offsets");
+    }
+    bool known = false;
+    for (const auto& [type, typeText] : kTypeNames) {
+      if (entry["dtype"] == typeText) {
+        tensor.header.type = type;
+        known = true;
+      }
+    }
+    if (!known) throw malformed("`" + name + "` has the type " + entry["dtype"].get<std::string>());
+    for (const Json& size : entry["shape"]) {
+      if (!size.is_number_unsigned() && !(size.is_number_integer() && size.get<std::int64_t>() >= 0)) {
+        throw malformed("`" + name + "` has no usable shape");
+      }
+      tensor.header.shape.push_back(size.get<std::int64_t>());
+    }
+    for (const Json& offset : entry["data_offsets"]) {
+      if (!offset.is_number_unsigned()) throw malformed("`" + name + "` has no usable data_offsets");
+    }
+    const std::uint64_t begin = entry["data_offsets"][0].get<std::uint64_t>();
+    const std::uint64_t end = entry["data_offsets"][1].get<std::uint64_t>();
+    const std::int64_t size = elementBytes(tensor.header.type);
+    const std::int64_t needed = checkedCount(tensor.header.shape, size, path) * size;
+    if (begin > end || end > bytes.size() - dataAt) {
+      throw failure(kExitIo, diag::FileTruncated, path, static_cast<std::int64_t>(bytes.size()), "`" + name + "`",
+                    static_cast<std::int64_t>(dataAt + std::min<std::uint64_t>(end, std::uint64_t{1} << 62)));
+    }
+    if (end - begin != static_cast<std::uint64_t>(needed)) {
+      throw malformed("`" + name + "` of shape " + shapeText(tensor.header.shape) + " needs " + std::to_string(needed) +
+                      " bytes, but has " + std::to_string(end - begin));
+    }
+    tensor.begin = dataAt + static_cast<std::size_t>(begin);
+    tensor.end = dataAt + static_cast<std::size_t>(end);
+    index.tensors.push_back(tensor);
+  }
+  return index;
+}
+
+NamedArrays readSafetensors(const Bytes& bytes, const std::string& path) {
+  NamedArrays arrays;
+  for (const StoredTensor& tensor : indexSafetensors(bytes, path).tensors) {
+    Array array{tensor.header.type, tensor.header.shape, {}};
+    array.bytes.assign(bytes.begin() + static_cast<std::ptrdiff_t>(tensor.begin),
+                       bytes.begin() + static_cast<std::ptrdiff_t>(tensor.end));
+    arrays.emplace_back(tensor.header.name, std::move(array));
+  }
+  return arrays;
+}
+
+void writeArrays(const std::string& path, const NamedArrays& arrays) {
+  const auto endsWith = [&](const std::string& suffix) {
+    return path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0;
+  };
+  if (endsWith(".safetensors")) return writeSafetensors(path, arrays);
+  if (endsWith(".npz")) return writeNpz(path, arrays);
+  if (!endsWith(".npy")) {
+    throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path, std::string("a name ending in .npy, .npz or .safetensors"));
+  }
+  if (arrays.size() != 1) {
+    throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path,
+                  ".npz or .safetensors, since there are " + std::to_string(arrays.size()) + " results");
+  }
+  AtomicFile file(path);
+  file.write(npyText(arrays[0].second));
+  file.write(arrays[0].second.bytes.data(), arrays[0].second.bytes.size());
+  file.commit();
+}
+
+}  // namespace gshard

@@ -1,0 +1,127 @@
+// Preparing a run; see session.h.
+#include "runtime/session.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "runtime/failure.h"
+#include "runtime/program_text.h"
+
+namespace gshard {
+
+std::int64_t rowsPerCall(const gshard_rt_function& function) {
+  return function.rows * std::max<std::int64_t>(function.blocks, 1);
+}
+
+std::int64_t batchesPerEpoch(const Feed& feed, const gshard_rt_function& function) {
+  if (!feed.hasData()) return 0;
+  return function.rows == 0 ? 1 : feed.rows / rowsPerCall(function);
+}
+
+const gshard_rt_function* finishOf(const gshard_rt_program& program, const gshard_rt_function& function) {
+  return function.stage == GSHARD_RT_ACCUMULATE && function.finish >= 0 ? &program.functions[function.finish] : nullptr;
+}
+
+static void chooseCommand(Session& session) {
+  const gshard_rt_program& program = session.program;
+  const std::string& word = session.options.command;
+  std::string entries;
+  for (const gshard_rt_function* function : functionsOf(program, GSHARD_RT_ENTRY)) {
+    entries += (entries.empty() ? "`" : ", `") + baseName(*function) + "`";
+  }
+  if (const gshard_rt_function* entry = entryNamed(program, word)) {
+    session.command = Command::Entry;
+    session.functions = {entry};
+  } else if (word == "train" || word == "eval") {
+    session.command = word == "train" ? Command::Train : Command::Eval;
+    session.functions = functionsOf(program, word == "train" ? GSHARD_RT_TRAIN : GSHARD_RT_EVAL);
+    if (session.functions.empty()) throw failure(kExitUsage, diag::NothingToTrain, entries);
+  } else {
+    throw failure(kExitUsage, diag::UnknownCommand, word, suggestion(word, commandNames(program)));
+  }
+}
+
+static void applySettings(Session& session) {
+  std::vector<std::string> known;
+  for (std::int64_t i = 0; i < session.program.setting_count; ++i) known.push_back(session.program.settings[i].name);
+  for (const auto& [name, text] : session.options.settings) {
+    bool found = false;
+    for (const std::string& setting : known) found = found || setting == name;
+    if (!found) {
+      std::string more = suggestion(name, known);
+      for (std::int64_t i = 0; i < session.program.constant_count; ++i) {
+        if (name == session.program.constants[i].name) more = "; it needs `gshardc -D " + name + "=" + text + "`";
+      }
+      throw failure(kExitUsage, diag::UnknownConstant, name, more);
+    }
+    char* end = nullptr;
+    session.settings[name] = std::strtod(text.c_str(), &end);
+    if (*end != '\0') throw failure(kExitUsage, diag::OptionValue, "--set " + name, text, std::string("a number"));
+  }
+}
+
+static void checkInputNames(const Session& session) {
+  std::string names;
+  std::vector<std::string> known;
+  for (const gshard_rt_function* function : session.functions) {
+    for (std::int64_t i = 0; i < function->input_count; ++i) {
+      known.push_back(function->inputs[i].name);
+      names += (names.empty() ? "`" : ", `") + known.back() + "`";
+    }
+  }
+  for (const auto& [name, file] : session.options.inputs) {
+    bool found = false;
+    for (const std::string& input : known) found = found || input == name;
+    if (!found) {
+      throw failure(kExitUsage, diag::UnknownInput, name, session.options.command, names.empty() ? "none" : names, suggestion(name, known));
+    }
+  }
+}
+
+static void countSteps(Session& session) {
+  const gshard_rt_function& first = *session.functions[0];
+  const Feed& feed = session.feeds.at(&first);
+  const std::int64_t batches = batchesPerEpoch(feed, first);
+  if (feed.hasData() && batches == 0) {
+    throw failure(kExitMismatch, diag::TooFewRows, feed.inputs[0].source, feed.rows, rowsPerCall(first));
+  }
+  session.steps = session.options.steps;
+  if (session.steps >= 0) return;
+  const std::int64_t epochs = session.options.epochs;
+  if (epochs >= 0 && !feed.hasData()) {
+    throw failure(kExitUsage, diag::OptionValue, std::string("--epochs"), std::to_string(epochs),
+                  std::string("--data or --input beside it; without data, say --steps"));
+  }
+  session.steps = feed.hasData() ? batches * (epochs >= 0 ? epochs : 1) : 100;
+}
+
+void prepareSession(Session& session) {
+  chooseCommand(session);
+  applySettings(session);
+  checkInputNames(session);
+  session.dataset = std::make_unique<Dataset>(session.options);
+  for (const gshard_rt_function* function : session.functions) {
+    session.feeds[function] = session.dataset->bind(*function);
+    if (const gshard_rt_function* finish = finishOf(session.program, *function)) {
+      session.feeds[finish] = session.dataset->bind(*finish);
+    }
+  }
+  const Options& options = session.options;
+  if (!options.init.empty()) session.parameters = loadParameters(session.program, options.init);
+  const bool loads = session.command == Command::Train ? options.resume != "no" : !options.checkpoint.empty();
+  if (loads) {
+    if (options.checkpoint.empty()) {
+      throw failure(kExitUsage, diag::OptionNeedsValue, std::string("--resume"), std::string("--checkpoint DIR beside it"));
+    }
+    session.checkpoint = loadCheckpoint(session.program, options.checkpoint, options.resume,
+                                        session.command == Command::Train && options.resume == "auto");
+    if (session.checkpoint) session.firstStep = session.checkpoint->step;
+  }
+  if (session.command == Command::Train) {
+    countSteps(session);
+    if (!options.checkpoint.empty()) makeFolders(options.checkpoint);
+  }
+}
+
+}  // namespace gshard

@@ -1,0 +1,50 @@
+// One run of the binary in one process: what its devices share. Built before any device starts, constant afterwards
+// but for the signal word, so that device threads need no locks.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/abi.h"
+#include "runtime/checkpoint.h"
+#include "runtime/dataset.h"
+#include "runtime/options.h"
+
+namespace gshard {
+
+enum class Command { Train, Eval, Entry };
+
+struct Session {
+  const gshard_rt_program& program;
+  Options options;
+  Command command = Command::Train;
+  std::vector<const gshard_rt_function*> functions;          // what the command runs, in order
+  std::map<const gshard_rt_function*, Feed> feeds;           // of all of them and their finish functions
+  std::unique_ptr<Dataset> dataset;
+  std::optional<LoadedTensors> parameters;                   // --init
+  std::optional<LoadedTensors> checkpoint;
+  std::map<std::string, double> settings;                    // by --set
+  std::int64_t firstStep = 0;                                // updates done before this run
+  std::int64_t steps = 0;                                    // of this run
+  bool startedByMpi = false;
+  std::atomic<int> signal{0};                                // SIGINT, SIGTERM: finish the step, save, end
+
+  Session(const gshard_rt_program& theProgram, Options theOptions) : program(theProgram), options(std::move(theOptions)) {}
+};
+
+// Fills everything from program and options; reads all files. Throws Failure.
+void prepareSession(Session& session);
+
+// Rows of one call of a function: block rows times blocks per step.
+std::int64_t rowsPerCall(const gshard_rt_function& function);
+
+// Whole batches that a feed yields per epoch; 0 without data.
+std::int64_t batchesPerEpoch(const Feed& feed, const gshard_rt_function& function);
+
+const gshard_rt_function* finishOf(const gshard_rt_program& program, const gshard_rt_function& function);
+
+}  // namespace gshard

@@ -1,0 +1,36 @@
+// The threads of one device. Work is cut into fixed runs of chunks, so that results cannot depend on who is quick.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace gshard {
+
+class ThreadPool {
+ public:
+  // `threads` counts the calling thread.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return size_; }
+
+  // Calls body(argument, thread, size()) on every thread and returns when all are done.
+  using Body = void (*)(void* argument, int thread, int threads);
+  void run(Body body, void* argument);
+
+ private:
+  void work(int thread);
+
+  int size_;
+  Body body_ = nullptr;
+  void* argument_ = nullptr;
+  std::atomic<std::uint32_t> round_{0};
+  std::atomic<std::int32_t> running_{0};
+  std::atomic<bool> ending_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace gshard

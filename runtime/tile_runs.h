@@ -1,0 +1,30 @@
+// A device's tile against the dense array of the whole tensor: the adjacent runs that both share. Inputs, checkpoints
+// and results all go through here.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/element_type.h"
+#include "runtime/extents.h"
+
+namespace gshard {
+
+struct TileRun {
+  std::int64_t flat = 0;   // element in the whole, counted over the dims from the first
+  std::int64_t local = 0;  // element in the tile's buffer
+  std::int64_t count = 0;
+};
+
+// Runs over the dims from `firstDim` on (those before are walked by the caller); dims held whole join the runs.
+std::vector<TileRun> tileRuns(const Tile& tile, const std::vector<std::int64_t>& shape, std::size_t firstDim);
+
+// `count` adjacent elements of one type into another; floats to integers truncate, to bool compare with 0.
+void convertElements(ElementType fromType, const std::byte* from, ElementType toType, std::byte* to, std::int64_t count);
+
+// The tile from the dense whole, and back.
+void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const std::byte* whole,
+                 ElementType toType, std::byte* buffer);
+void tileToWhole(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType type, const std::byte* buffer,
+                 std::byte* whole);
+
+}  // namespace gshard

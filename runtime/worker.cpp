@@ -1,0 +1,136 @@
+// Calls of functions and what devices agree on after them; see worker.h. The commands themselves are in commands.cpp.
+#include "runtime/worker.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/failure.h"
+#include "runtime/program_text.h"
+#include "runtime/tile_runs.h"
+
+namespace gshard {
+
+Worker::Worker(Session& session, Device& device, Reporter& reporter)
+    : session_(session), device_(device), reporter_(reporter), step_(session.firstStep) {}
+
+void Worker::writeScalars(const gshard_rt_function& function) {
+  const auto writeInteger = [&](std::int64_t offset, std::int64_t value) {
+    if (offset < 0) return;
+    const std::int32_t narrow = static_cast<std::int32_t>(value);
+    std::memcpy(device_.arena() + offset, &narrow, sizeof narrow);
+  };
+  writeInteger(function.step_offset, step_);
+  writeInteger(function.steps_offset, session_.steps);
+  for (std::int64_t i = 0; i < function.setting_count; ++i) {
+    const gshard_rt_setting& setting = session_.program.settings[function.settings[i].setting];
+    const auto given = session_.settings.find(setting.name);
+    const double value = given == session_.settings.end() ? setting.value : given->second;
+    convertElements(ElementType::F64, reinterpret_cast<const std::byte*>(&value), static_cast<ElementType>(setting.dtype),
+                    device_.arena() + function.settings[i].offset, 1);
+  }
+}
+
+bool Worker::runFunction(const gshard_rt_function& function, const RowRange& rows, std::int64_t total) {
+  plannedPeak_ = std::max(plannedPeak_, function.peak_bytes);
+  device_.setRows(rows.count, total);
+  const auto feed = session_.feeds.find(&function);
+  if (feed != session_.feeds.end()) feedInputs(device_, feed->second, rows);
+  writeScalars(function);
+  return device_.run(function, step_);
+}
+
+bool Worker::call(const gshard_rt_function& function, RowRange rows) {
+  if (function.stage != GSHARD_RT_ACCUMULATE) return runFunction(function, rows, rows.count);
+  device_.fillAccumulators(function);
+  const std::int64_t total = rows.count;
+  const std::int64_t end = rows.first + rows.count;
+  do {
+    rows.count = function.rows == 0 ? total : std::min(function.rows, end - rows.first);
+    if (!runFunction(function, rows, total)) return false;
+    rows.first += rows.count;
+  } while (rows.first < end);
+  const gshard_rt_function* finish = finishOf(session_.program, function);
+  if (finish == nullptr) return true;
+  rows.count = 0;
+  return runFunction(*finish, rows, total);
+}
+
+int Worker::reportFault(const Agreement& agreement) {
+  const Fault& fault = agreement.fault;
+  const bool known = fault.site < session_.program.site_count;
+  const std::string text = known ? session_.program.sites[fault.site].text : "an operation";
+  const std::string place = known ? session_.program.sites[fault.site].location : "";
+  const std::string message = fault.limit >= 0
+                                  ? diagText(diag::IndexOutOfRange, place, text, fault.value, fault.limit, fault.index)
+                                  : diagText(diag::DivisionByZero, place, text, fault.index);
+  throw Failure{kExitProgram, message + "\n  note: found on device " + std::to_string(agreement.faultDevice) + ", step " +
+                                  std::to_string(step_)};
+}
+
+int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, std::int64_t plannedTotal, bool exact,
+                  Agreement& agreement) {
+  Transport& transport = device_.transport();
+  Contribution mine;
+  mine.fault = device_.takeFault();
+  mine.bytes = transport.bytesReceived() - bytesBefore_;
+  mine.compute = device_.times().compute - timesBefore_.compute;
+  mine.communication = device_.times().communication - timesBefore_.communication;
+  mine.wait = transport.waitSeconds() - waitBefore_;
+  mine.signal = session_.signal.load(std::memory_order_relaxed);
+  static_assert(sizeof(Contribution) <= Transport::kAgreeBytes);
+  std::vector<Contribution> all(static_cast<std::size_t>(transport.size()));
+  if (!transport.agree(&mine, sizeof mine, all.data())) return kExitOtherDevice;
+  for (std::size_t device = 0; device < all.size(); ++device) {
+    const Contribution& other = all[device];
+    const Fault& least = agreement.fault;
+    const bool less = !least.happened() || (other.fault.order != least.order ? other.fault.order < least.order
+                                                                              : other.fault.index < least.index);
+    if (other.fault.happened() && less) {
+      agreement.fault = other.fault;
+      agreement.faultDevice = static_cast<int>(device);
+    }
+    agreement.bytesMax = std::max(agreement.bytesMax, other.bytes);
+    agreement.bytesTotal += other.bytes;
+    agreement.compute += other.compute / static_cast<double>(all.size());
+    agreement.communication += other.communication / static_cast<double>(all.size());
+    agreement.wait += other.wait / static_cast<double>(all.size());
+    agreement.signal = std::max(agreement.signal, static_cast<int>(other.signal));
+  }
+  bytesBefore_ = transport.bytesReceived();
+  timesBefore_ = device_.times();
+  waitBefore_ = transport.waitSeconds();
+  if (agreement.fault.happened()) return reportFault(agreement);
+  if (session_.options.verifyPlan && exact &&
+      (agreement.bytesTotal != plannedTotal || (plannedMax >= 0 && agreement.bytesMax != plannedMax))) {
+    throw failure(kExitBug, diag::PlanDiffers, baseName(function), agreement.bytesMax, agreement.bytesTotal,
+                  std::max<std::int64_t>(plannedMax, 0), plannedTotal);
+  }
+  return 0;
+}
+
+bool Worker::readValues(const gshard_rt_function& function, Values& values) {
+  for (std::int64_t i = 0; i < function.output_count; ++i) {
+    const gshard_rt_output& output = function.outputs[i];
+    if (output.tensor.rank != 0) continue;
+    Array scalar;
+    if (!assemble(device_, output.tensor, scalar)) return false;
+    if (device_.transport().rank() != 0) continue;
+    std::string name = output.name;
+    if (output.kind == GSHARD_RT_OUTPUT) {
+      const std::string base = baseName(function);
+      name = name == "result" || name == "result.0" ? base : base + name.substr(6);
+    }
+    // Shortest text of the value's own type, so that 0.41 is not shown as 0.4099999964.
+    values.emplace_back(name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
+  }
+  return true;
+}
+
+bool Worker::save(std::int64_t step) {
+  if (session_.options.checkpoint.empty()) return true;
+  const std::string path = saveCheckpoint(device_, session_.options.checkpoint, step, session_.options.seed, session_.options.keep);
+  if (!path.empty()) reporter_.log("saved " + path);
+  return device_.transport().barrier();
+}
+
+}  // namespace gshard

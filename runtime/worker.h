@@ -1,0 +1,67 @@
+// What one device does in a run: initialise, then train, evaluate or compute an entry. All devices execute the same
+// calls in the same order; decisions that could differ (faults, signals) are agreed after every call.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/reporter.h"
+#include "runtime/session.h"
+
+namespace gshard {
+
+class Worker {
+ public:
+  Worker(Session& session, Device& device, Reporter& reporter);
+
+  // The exit code; kExitOtherDevice after an abort, whose note the transport holds. Throws Failure.
+  int run();
+
+ private:
+  // What every device contributes to the agreement after a call; at most Transport::kAgreeBytes.
+  struct Contribution {
+    Fault fault;
+    std::int64_t bytes = 0;
+    double compute = 0, communication = 0, wait = 0;
+    std::int64_t signal = 0;
+  };
+  struct Agreement {
+    Fault fault;
+    int faultDevice = -1;
+    std::int64_t bytesMax = 0, bytesTotal = 0;
+    double compute = 0, communication = 0, wait = 0;  // means
+    int signal = 0;
+  };
+
+  int initialise();
+  int train();
+  int evaluate(std::int64_t step);
+  int computeEntry();
+  int finishRun(int code);
+
+  // All blocks of one call, and its finish function.
+  [[nodiscard]] bool call(const gshard_rt_function& function, RowRange rows);
+  [[nodiscard]] bool runFunction(const gshard_rt_function& function, const RowRange& rows, std::int64_t total);
+  void writeScalars(const gshard_rt_function& function);
+
+  // 0, or the exit code for a fault or a wrong byte count (told by device 0).
+  int agree(const gshard_rt_function& function, std::int64_t plannedMax, std::int64_t plannedTotal, bool exact,
+            Agreement& agreement);
+  int reportFault(const Agreement& agreement);
+
+  // Scalars of the function that holds the call's outputs.
+  [[nodiscard]] bool readValues(const gshard_rt_function& function, Values& values);
+  [[nodiscard]] bool save(std::int64_t step);
+
+  Session& session_;
+  Device& device_;
+  Reporter& reporter_;
+  std::int64_t step_ = 0;
+  std::int64_t plannedPeak_ = 0;
+  std::int64_t bytesBefore_ = 0;
+  RunTimes timesBefore_;
+  double waitBefore_ = 0;
+};
+
+}  // namespace gshard
