@@ -39,6 +39,7 @@ class EvalFrame {
 
 struct EvalOptions {
   std::uint64_t seed = 0;
+  bool global = false;                                  // as a global program, although values have shardings
   std::int64_t rows = -1;                               // live rows of the row dim; -1: all
   std::int64_t totalRows = -1;
   // Called after every op with the assembled global value of each result (tests compare with the global program).
@@ -51,14 +52,15 @@ struct EvalResult {
   std::vector<std::int64_t> bytesReceived;              // per device (SPMD), as section 5 of the design counts them
 };
 
-// Arguments are global tensors in the order of Function::arguments. Runs global form when the module has no SPMD
-// shardings, else one simulated device per device of the mesh.
+// Arguments are global tensors in the order of Function::arguments. Runs on one simulated device per device of the mesh
+// when every value has a sharding, else as a global program. A broken rule (replicas that differ, a tile that an op reads
+// beyond its live end) is an InternalError naming the op.
 EvalResult evaluate(const Module& module, const Function& function, std::span<const Tensor> arguments,
                     const EvalOptions& options = {});
 // One op on given global operands (constant folding, tests).
 std::vector<Tensor> evaluateOp(const OpView& op, std::span<const Tensor> operands);
 
-// Cutting a global tensor into the tile of a device and back (tails filled).
+// The tile of a device cut from a global tensor; tails are NaN or the smallest integer.
 Tensor tileOfTensor(const Tensor& global, const std::vector<Tile>& tiles, const std::vector<std::int64_t>& localShape);
 
 }  // namespace gshard

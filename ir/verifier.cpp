@@ -1,0 +1,179 @@
+// The verifier: what must hold of a module after every pass. The SPMD rule of ops is in verify_spmd_op.cpp.
+#include "ir/verifier.h"
+
+#include <algorithm>
+
+#include "ir/op_table.h"
+#include "ir/scalar_functions.h"
+#include "ir/text.h"
+#include "support/check.h"
+
+namespace gshard {
+
+namespace {
+using Fault = std::optional<std::string>;
+
+bool holds(AttrKind kind, const Attribute& value) { return value.index() == static_cast<std::size_t>(kind); }
+
+class FunctionVerifier {
+ public:
+  FunctionVerifier(const Module& module, const Function& function, Form form) : module_(module), function_(function), form_(form) {}
+
+  Fault run() {
+    defined_.assign(function_.values.size(), false);
+    for (const Argument& argument : function_.arguments) {
+      if (Fault fault = checkArgument(argument)) return "argument `" + argument.name + "`: " + *fault;
+    }
+    for (std::size_t i = 0; i < function_.ops.size(); ++i) {
+      if (Fault fault = checkOp(function_.ops[i])) {
+        return "op " + std::to_string(i) + " `" + printOp(module_, function_, function_.ops[i]) + "`: " + *fault;
+      }
+    }
+    for (const Result& result : function_.results) {
+      if (Fault fault = checkResult(result)) return "result `" + result.name + "`: " + *fault;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Fault define(ValueId id) {
+    if (id.index >= function_.values.size()) return "a result that is no value of the function";
+    if (defined_[id.index]) return "value " + std::to_string(id.index) + " is defined twice";
+    defined_[id.index] = true;
+    return checkValue(function_.value(id));
+  }
+
+  Fault checkValue(const Value& value) const {
+    for (const std::int64_t size : value.type.shape) {
+      if (size < 0) return "`" + printType(value.type) + "` has a negative size";
+    }
+    if (value.rowDim >= value.type.rank()) return "`row` names dim " + std::to_string(value.rowDim) + " of `" + printType(value.type) + "`";
+    if (value.sharding) return checkSharding(module_.mesh, value.type, *value.sharding);
+    return form_ == Form::Spmd ? Fault("a value without a sharding") : std::nullopt;
+  }
+
+  template <class Declarations>
+  Fault checkDeclared(const Declarations& list, std::int64_t index, const std::string& name, ValueId id, const char* what) const {
+    if (index < 0 || index >= static_cast<std::int64_t>(list.size())) return "names no " + std::string(what) + " of the module";
+    const auto& declared = list[static_cast<std::size_t>(index)];
+    if (declared.name != name) return "is called `" + declared.name + "` by the module";
+    const Value& value = function_.value(id);
+    if (declared.type != value.type) return "has type `" + printType(value.type) + "`, declared `" + printType(declared.type) + "`";
+    if (form_ == Form::Spmd && declared.sharding != value.sharding) return "has another sharding than the module declares";
+    return std::nullopt;
+  }
+
+  Fault checkArgument(const Argument& argument) {
+    if (Fault fault = define(argument.value)) return fault;
+    const Value& value = function_.value(argument.value);
+    if (argument.annotation) {
+      if (Fault fault = checkSharding(module_.mesh, value.type, argument.annotation->sharding)) return fault;
+    }
+    const bool mayBePartial = argument.kind == ArgumentKind::Accumulator;
+    if (value.sharding && !value.sharding->partial.empty() && !mayBePartial && form_ == Form::Spmd) return "is partial";
+    switch (argument.kind) {
+      case ArgumentKind::Input: return std::nullopt;
+      case ArgumentKind::Parameter: return checkDeclared(module_.parameters, argument.index, argument.name, argument.value, "parameter");
+      case ArgumentKind::State: return checkDeclared(module_.states, argument.index, argument.name, argument.value, "state");
+      case ArgumentKind::Step:
+      case ArgumentKind::Steps: return value.type == Type{DType::I32, {}} ? std::nullopt : Fault("is no scalar i32");
+      case ArgumentKind::Setting: {
+        const bool known = argument.index >= 0 && argument.index < static_cast<std::int64_t>(module_.settings.size());
+        if (!known) return "names no setting of the module";
+        const DType dtype = module_.settings[static_cast<std::size_t>(argument.index)].dtype;
+        return value.type == Type{dtype, {}} ? std::nullopt : Fault("is no scalar of the setting's dtype");
+      }
+      case ArgumentKind::Accumulator: return argument.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
+    }
+    GSHARD_UNREACHABLE("ArgumentKind");
+  }
+
+  Fault checkResult(const Result& result) const {
+    if (Fault fault = checkKnown(result.value)) return fault;
+    const Value& value = function_.value(result.value);
+    const bool mayBePartial = result.kind == ResultKind::Accumulator;
+    if (form_ == Form::Spmd && !mayBePartial && !value.sharding->partial.empty()) return "is partial";
+    switch (result.kind) {
+      case ResultKind::Output:
+      case ResultKind::Report: return std::nullopt;
+      case ResultKind::Parameter: return checkDeclared(module_.parameters, result.index, result.name, result.value, "parameter");
+      case ResultKind::State: return checkDeclared(module_.states, result.index, result.name, result.value, "state");
+      case ResultKind::Accumulator: return result.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
+    }
+    GSHARD_UNREACHABLE("ResultKind");
+  }
+
+  Fault checkKnown(ValueId id) const {
+    if (id.index < defined_.size() && defined_[id.index]) return std::nullopt;
+    return "uses value " + std::to_string(id.index) + ", which is not defined before";
+  }
+
+  Fault checkAttributes(const Op& op, const OpDef& def) const {
+    for (const AttrSpec& spec : *def.attributes) {
+      const Attribute* value = op.attributes.find(spec.name);
+      if (value == nullptr && !spec.optional) return "attribute `" + std::string(spec.name) + "` is missing";
+      if (value != nullptr && !holds(spec.kind, *value)) return "attribute `" + std::string(spec.name) + "` has another type";
+    }
+    for (const auto& [name, value] : op.attributes.items()) {
+      const auto known = std::find_if((*def.attributes).begin(), (*def.attributes).end(),
+                                      [&, key = std::string_view(name)](const AttrSpec& spec) { return spec.name == key; });
+      if (known == (*def.attributes).end()) return "attribute `" + name + "` is unknown";
+    }
+    return std::nullopt;
+  }
+
+  Fault checkOp(const Op& op) {
+    const OpDef& def = opDef(op.kind);
+    for (const ValueId operand : op.operands) {
+      if (Fault fault = checkKnown(operand)) return fault;
+    }
+    const int count = static_cast<int>(op.operands.size());
+    if (count < (*def.operands).least || ((*def.operands).most >= 0 && count > (*def.operands).most)) return "a wrong number of operands";
+    if (Fault fault = checkAttributes(op, def)) return fault;
+    if (form_ == Form::Global && isSpmdOnly(op.kind)) return "it exists in SPMD form only";
+    CollectingSink sink;
+    const OpView view(module_, function_, op);
+    const std::optional<ResultTypes> types = (*def.infer)(view, sink);
+    if (!types) return sink.diagnostics().empty() ? "no types are inferred" : sink.diagnostics().front().message;
+    if (types->size() != op.results.size()) return "a wrong number of results";
+    for (std::size_t i = 0; i < types->size(); ++i) {
+      if (Fault fault = define(op.results[i])) return fault;
+      const Type& declared = function_.type(op.results[i]);
+      if (declared != (*types)[i]) return "`" + printType((*types)[i]) + "` is inferred, `" + printType(declared) + "` declared";
+    }
+    return form_ == Form::Spmd ? verifySpmdOp(view) : std::nullopt;
+  }
+
+  const Module& module_;
+  const Function& function_;
+  const Form form_;
+  std::vector<bool> defined_;
+};
+
+template <class Declarations>
+Fault checkDeclarations(const Module& module, const Declarations& list, Form form) {
+  for (const auto& each : list) {
+    if (each.annotation) {
+      if (Fault fault = checkSharding(module.mesh, each.type, each.annotation->sharding)) return "`" + each.name + "`: " + *fault;
+    }
+    if (!each.sharding) {
+      if (form == Form::Spmd) return "`" + each.name + "` has no sharding";
+      continue;
+    }
+    if (Fault fault = checkSharding(module.mesh, each.type, *each.sharding)) return "`" + each.name + "`: " + *fault;
+    if (!each.sharding->partial.empty()) return "`" + each.name + "` is partial";
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+std::optional<std::string> verify(const Module& module, Form form) {
+  if (Fault fault = checkDeclarations(module, module.parameters, form)) return "parameter " + *fault;
+  if (Fault fault = checkDeclarations(module, module.states, form)) return "state " + *fault;
+  for (const Function& function : module.functions) {
+    if (Fault fault = FunctionVerifier(module, function, form).run()) return "func @" + function.name + ": " + *fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gshard
