@@ -81,9 +81,11 @@ std::string bytesText(std::int64_t bytes) {
 }
 
 std::string countText(std::int64_t count) {
-  std::string text = std::to_string(count);
-  for (std::int64_t at = static_cast<std::int64_t>(text.size()) - 3; at > (count < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i != 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-') text += ',';
+    text += digits[i];
   }
   return text;
 }
