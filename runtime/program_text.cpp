@@ -184,7 +184,7 @@ std::string helpText(const gshard_rt_program& program) {
   text += " [OPTIONS]\n";
   for (std::int64_t i = 0; i < program.function_count; ++i) {
     const gshard_rt_function& function = program.functions[i];
-    if (function.kind != GSHARD_RT_ENTRY || function.stage == GSHARD_RT_FINISH) continue;
+    if (function.kind != GSHARD_RT_ENTRY || function.stage == GSHARD_RT_FINISH || function.input_count == 0) continue;
     text += "\nInputs of " + baseName(function) + ":\n";
     for (std::int64_t j = 0; j < function.input_count; ++j) {
       const gshard_rt_input& input = function.inputs[j];
