@@ -1,0 +1,127 @@
+// The way from SPMD IR to an object, step by step. Functions are lowered and given their memory first; only then is LLVM IR
+// built, since a kernel's arguments are arena offsets.
+#include "codegen/codegen.h"
+
+#include <deque>
+
+#include "codegen/diagnostics.h"
+#include "codegen/program_tables.h"
+#include "llvm/IR/LLVMContext.h"
+#include "support/check.h"
+
+namespace gshard {
+namespace {
+
+// What is accepted here and nowhere refused later.
+bool checkOps(const Module& module, DiagSink& diag) {
+  bool isGood = true;
+  for (const Function& function : module.functions) {
+    for (const Op& op : function.ops) {
+      if (op.kind != OpKind::DeviceIndex) continue;
+      diag.emit(op.range, diag::OpNotCompiled, std::string(*opDef(op.kind).name));
+      isGood = false;
+    }
+  }
+  return isGood;
+}
+
+// Bytes that a unit needs beside its operands while it runs.
+std::vector<std::int64_t> workspaces(const LoweredFunction& lowered, const TargetShape& shape, std::int64_t threads) {
+  std::vector<std::int64_t> bytes;
+  for (const Unit& unit : lowered.units) {
+    const auto* product = std::get_if<ProductWork>(&unit.work);
+    bytes.push_back(product == nullptr ? 0 : planGemm(product->desc, shape).workspaceBytes(threads));
+  }
+  return bytes;
+}
+
+std::vector<PlannedFunction> planFunctions(const Module& module, const std::deque<FunctionViews>& views,
+                                           const CodegenOptions& options, const TargetShape& shape, const FixedMemory& fixed) {
+  std::vector<PlannedFunction> functions;
+  std::map<std::string, AccumulatorMemory> accumulators;   // by the name that both stages share
+  std::int64_t site = 0;
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    const Function& function = module.functions[i];
+    if (function.stage != Stage::Accumulate) continue;
+    accumulators[function.name.substr(0, function.name.rfind('.'))] = placeAccumulators(views[i], fixed.bytes);
+  }
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    const Function& function = module.functions[i];
+    PlannedFunction planned;
+    planned.views = &views[i];
+    planned.firstSite = site;
+    site += 1 + static_cast<std::int64_t>(function.ops.size());
+    LoweringOptions lowering;
+    lowering.fuse = options.fuse && options.target.level != OptimizationLevel::O0;
+    lowering.siteBase = planned.firstSite + 1;
+    planned.lowered = lowerFunction(views[i], lowering);
+    planned.accumulators.end = fixed.bytes;
+    if (function.stage != Stage::Whole) planned.accumulators = accumulators[function.name.substr(0, function.name.rfind('.'))];
+    planned.memory = planMemory(views[i], planned.lowered, fixed, planned.accumulators,
+                                workspaces(planned.lowered, shape, options.threads));
+    functions.push_back(std::move(planned));
+  }
+  return functions;
+}
+
+MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, const FixedMemory& fixed,
+                          const SourceManager& sources, ExtentTable& extents) {
+  const Function& function = planned.views->function();
+  MemoryReport report;
+  report.function = function.name;
+  report.peakBytes = planned.memory.peakBytes;
+  for (const Parameter& parameter : module.parameters) report.parameters += layoutOf(parameter.type, parameter.sharding, extents).bytes();
+  for (const State& state : module.states) report.states += layoutOf(state.type, state.sharding, extents).bytes();
+  report.accumulators = planned.accumulators.end - fixed.bytes;
+  report.inputs = planned.memory.inputs;
+  report.values = planned.memory.values;
+  report.workspace = planned.memory.workspace;
+  report.peakLine = sources.describe(function.range);
+  if (planned.memory.peakUnit >= 0) {
+    const Op& op = function.ops[static_cast<std::size_t>(planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op)];
+    report.peakLine = sources.describe(op.range);
+    report.peakOp = describeOp(function, op);
+  }
+  return report;
+}
+
+}  // namespace
+
+std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan, const CodegenOptions& options,
+                                      const SourceManager& sources, DiagSink& diag) {
+  std::string error;
+  const std::unique_ptr<Target> target = Target::create(options.target, error);
+  if (target == nullptr) {
+    diag.emit(SourceRange{}, diag::TargetUnknown, error);
+    return std::nullopt;
+  }
+  if (!checkOps(module, diag)) return std::nullopt;
+
+  ExtentTable extents;
+  std::deque<FunctionViews> views;           // addresses stay: planned functions point to them
+  const FixedMemory fixed = placeFixed(module, extents);
+  for (const Function& function : module.functions) views.emplace_back(module, function, extents);
+  const std::vector<PlannedFunction> functions = planFunctions(module, views, options, target->shape(), fixed);
+
+  llvm::LLVMContext context;
+  llvm::Module llvmModule(module.name.empty() ? "program" : module.name, context);
+  target->prepareModule(llvmModule);
+  ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule);
+  tables.build(functions);
+  target->optimize(llvmModule);
+
+  CodegenResult result;
+  switch (options.output) {
+    case CodegenOutput::Object: result.bytes = target->emitObject(llvmModule); break;
+    case CodegenOutput::Assembly: result.bytes = target->emitAssembly(llvmModule); break;
+    case CodegenOutput::LlvmIr: result.bytes = irText(llvmModule); break;
+  }
+  for (const PlannedFunction& planned : functions) result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
+  result.steps = tables.steps();
+  result.kernels = tables.kernelCount();
+  result.arenaBytes = tables.arenaBytes();
+  result.persistentBytes = fixed.bytes;
+  return result;
+}
+
+}  // namespace gshard

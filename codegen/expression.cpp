@@ -1,0 +1,232 @@
+// Expressions of kernels: see expression.h.
+#include "codegen/expression.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace gshard {
+
+int ExpressionBuilder::addLoop(const LocalDim& dim) {
+  GSHARD_CHECK(work_.kernel.nodes.empty() && work_.kernel.outputs.empty(), "loops come before nodes");
+  KernelLoop loop;
+  loop.size = dim.size;
+  if (!dim.fixed) loop.liveArg = extentExtra(dim.extent);
+  work_.kernel.loops.push_back(loop);
+  return static_cast<int>(work_.kernel.loops.size()) - 1;
+}
+
+int ExpressionBuilder::addLoop(std::int64_t size) {
+  KernelLoop loop;
+  loop.size = size;
+  work_.kernel.loops.push_back(loop);
+  return static_cast<int>(work_.kernel.loops.size()) - 1;
+}
+
+DimMap ExpressionBuilder::addLoops(const Layout& layout) {
+  DimMap map;
+  for (const LocalDim& dim : layout.dims) map.push_back(DimIndex{addLoop(dim), 1, 0});
+  return map;
+}
+
+int ExpressionBuilder::extra(int sort, std::int64_t value) {
+  const auto [it, isNew] = extras_.emplace(std::pair{sort, value}, static_cast<int>(work_.extras.size()));
+  if (isNew) work_.extras.push_back(value);
+  return it->second;
+}
+
+int ExpressionBuilder::add(Node node) {
+  work_.kernel.nodes.push_back(std::move(node));
+  return static_cast<int>(work_.kernel.nodes.size()) - 1;
+}
+
+LinearIndex ExpressionBuilder::zeroIndex() const {
+  LinearIndex index;
+  index.scales.assign(work_.kernel.loops.size(), 0);
+  return index;
+}
+
+static void addDim(LinearIndex& index, const DimIndex& dim, std::int64_t stride) {
+  index.offset += dim.offset * stride;
+  if (dim.from >= 0) index.scales[static_cast<std::size_t>(dim.from)] += dim.scale * stride;
+}
+
+Access ExpressionBuilder::access(ValueId value, const DimMap& map) {
+  const ValueId storage = views_.storage(value);
+  const auto found = std::find(work_.buffers.begin(), work_.buffers.end(), storage);
+  Access access;
+  access.buffer = static_cast<int>(found - work_.buffers.begin());
+  if (found == work_.buffers.end()) {
+    work_.buffers.push_back(storage);
+    work_.kernel.buffers.push_back(views_.layout(storage).dtype);
+  }
+  access.index = zeroIndex();
+  const std::vector<std::int64_t> strides = views_.layout(value).strides();
+  for (std::size_t i = 0; i < map.size(); ++i) addDim(access.index, map[i], strides[i]);
+  return access;
+}
+
+void ExpressionBuilder::addOutput(int node, ValueId value, const DimMap& map) {
+  KernelOutput output;
+  output.node = node;
+  output.dtype = views_.layout(value).dtype;
+  output.access = access(value, map);
+  work_.kernel.outputs.push_back(std::move(output));
+}
+
+LinearIndex ExpressionBuilder::globalIndex(const Layout& layout, const DimMap& map) {
+  LinearIndex index = zeroIndex();
+  const std::vector<std::int64_t> strides = layout.globalStrides();
+  for (std::size_t i = 0; i < map.size(); ++i) {
+    addDim(index, map[i], strides[i]);
+    if (layout.dims[i].split) index.tileOffsets.emplace_back(extentExtra(layout.dims[i].extent), strides[i]);
+  }
+  return index;
+}
+
+int ExpressionBuilder::constant(DType dtype, double value) {
+  Node node;
+  node.kind = NodeKind::Constant;
+  node.dtype = dtype;
+  node.literal = isFloat(dtype) ? floatLiteral(value) : intLiteral(static_cast<std::int64_t>(value));
+  return add(std::move(node));
+}
+
+int ExpressionBuilder::apply(ScalarFn fn, DType dtype, std::vector<int> inputs) {
+  Node node;
+  node.kind = NodeKind::Apply;
+  node.dtype = dtype;
+  node.fn = fn;
+  node.inputs = std::move(inputs);
+  return add(std::move(node));
+}
+
+int ExpressionBuilder::node(ValueId value, const DimMap& map) {
+  const FunctionViews::Base base = views_.base(value, map);
+  const auto found = nodes_.find({base.value.index, base.map});
+  if (found != nodes_.end()) return found->second;
+  const int result = build(base.value, base.map);
+  nodes_[{base.value.index, base.map}] = result;
+  return result;
+}
+
+int ExpressionBuilder::build(ValueId value, const DimMap& dims) {
+  const std::int64_t definition = views_.definition(value);
+  if (definition >= 0) {
+    const std::size_t number = static_cast<std::size_t>(definition);
+    const OpClass kind = views_.info(number).kind;
+    const bool isHere = plan_.inlined[number] || (plan_.group[number] >= 0 && plan_.group[number] == group_);
+    if (kind == OpClass::Literal) return literal(views_.function().ops[number], views_.view(number), dims);
+    if (kind == OpClass::Map && isHere) return map(number, dims);
+    if (kind == OpClass::Take && isHere) return take(number, dims);
+  }
+  Node node;
+  node.kind = NodeKind::Load;
+  node.dtype = views_.layout(value).dtype;
+  node.access = access(value, dims);
+  return add(std::move(node));
+}
+
+int ExpressionBuilder::literal(const Op& op, const OpView& view, const DimMap& dims) {
+  const ValueId result = op.results[0];
+  const Layout& layout = views_.layout(result);
+  Node node;
+  node.dtype = layout.dtype;
+  if (op.kind == OpKind::Constant) {
+    node.literal = view.literalAttr("value");
+    const bool isSplat = node.literal.ints.size() + node.literal.floats.size() == 1;
+    node.kind = isSplat ? NodeKind::Constant : NodeKind::Table;
+    if (!isSplat) node.position = globalIndex(layout, dims);
+    return add(std::move(node));
+  }
+  if (op.kind == OpKind::Iota) {
+    const std::size_t dim = static_cast<std::size_t>(view.intAttr("dim"));
+    node.kind = NodeKind::Index;
+    node.position = zeroIndex();
+    addDim(node.position, dims[dim], 1);
+    if (layout.dims[dim].split) node.position.tileOffsets.emplace_back(extentExtra(layout.dims[dim].extent), 1);
+    return add(std::move(node));
+  }
+  GSHARD_CHECK(op.kind == OpKind::DimSize, "an op made from indices alone");
+  const Value& measured = views_.function().value(op.operands[0]);
+  std::int64_t product = 1;
+  bool isRowDim = false;
+  for (const std::int64_t dim : view.intsAttr("dims")) {
+    std::int64_t size = measured.type.shape[static_cast<std::size_t>(dim)];
+    if (dim == measured.rowDim && views_.function().rows > 0) {
+      size /= views_.function().rows;  // a row may stand for several indices
+      isRowDim = true;
+    }
+    product *= size;
+  }
+  if (isRowDim && views_.function().totalRows > 0) {
+    product *= views_.function().totalRows;
+    isRowDim = false;
+  }
+  if (!isRowDim) return constant(layout.dtype, static_cast<double>(product));
+  node.kind = NodeKind::TotalRows;
+  node.number = product;
+  return add(std::move(node));
+}
+
+int ExpressionBuilder::map(std::size_t number, const DimMap& dims) {
+  const Op& op = views_.function().ops[number];
+  const Layout& result = views_.layout(op.results[0]);
+  std::vector<int> inputs;
+  for (const ValueId operand : op.operands) {
+    inputs.push_back(node(operand, compose(broadcastDims(views_.layout(operand), result), dims)));
+  }
+  const std::optional<ScalarFn> fn = scalarFromName(views_.view(number).stringAttr("fn"));
+  GSHARD_CHECK(fn.has_value(), "a scalar function that the verifier let pass");
+  const int made = apply(*fn, result.dtype, std::move(inputs));
+  if (mayFail(*fn, views_.layout(op.operands[0]).dtype)) {
+    Node& failing = work_.kernel.nodes[static_cast<std::size_t>(made)];
+    failing.siteArg = siteExtra(number);
+    failing.position = globalIndex(result, dims);
+  }
+  return made;
+}
+
+TakeDims takeDims(std::int64_t tableRank, std::int64_t indexRank, std::int64_t axis, std::int64_t batch) {
+  TakeDims dims;
+  const auto at = [](std::int64_t dim) { return DimIndex{static_cast<int>(dim), 1, 0}; };
+  for (std::int64_t i = 0; i < tableRank; ++i) {
+    if (i < axis) dims.table.push_back(at(i));
+    else if (i == axis) dims.table.push_back(DimIndex{-1, 1, 0});
+    else dims.table.push_back(at(i - 1 + indexRank - batch));
+  }
+  for (std::int64_t i = 0; i < indexRank; ++i) dims.index.push_back(at(i < batch ? i : axis + i - batch));
+  return dims;
+}
+
+int ExpressionBuilder::take(std::size_t number, const DimMap& dims) {
+  const Op& op = views_.function().ops[number];
+  const OpView view = views_.view(number);
+  const Layout& table = views_.layout(op.operands[0]);
+  const Layout& index = views_.layout(op.operands[1]);
+  const std::int64_t axis = view.intAttr("axis");
+  const TakeDims places = takeDims(table.rank(), index.rank(), axis, view.hasAttr("batch") ? view.intAttr("batch") : 0);
+  const DimMap indexMap = compose(places.index, dims);
+  const LocalDim& looked = table.dims[static_cast<std::size_t>(axis)];
+  Node gather;
+  gather.kind = NodeKind::Gather;
+  gather.dtype = table.dtype;
+  gather.inputs = {node(op.operands[1], indexMap)};
+  gather.access = access(op.operands[0], compose(places.table, dims));
+  gather.axisStride = table.strides()[static_cast<std::size_t>(axis)];
+  gather.axisSize = looked.global;
+  gather.position = globalIndex(index, indexMap);
+  gather.siteArg = siteExtra(number);
+  if (looked.split) {
+    gather.splitArg = extentExtra(looked.extent);
+    gather.literal = isFloat(table.dtype) ? floatLiteral(-0.0) : intLiteral(0);
+  }
+  return add(std::move(gather));
+}
+
+KernelWork ExpressionBuilder::finish() {
+  finishKernel(work_.kernel);
+  return std::move(work_);
+}
+
+}  // namespace gshard

@@ -1,0 +1,271 @@
+// Tables of one function: inputs, outputs, and its steps with the calls of kernels, products and collectives.
+#include <algorithm>
+
+#include "codegen/program_tables.h"
+#include "llvm/IR/Function.h"
+#include "runtime/abi.h"
+#include "support/check.h"
+
+namespace gshard {
+namespace {
+
+std::int64_t kindNumber(FunctionKind kind) {
+  switch (kind) {
+    case FunctionKind::Init: return GSHARD_RT_INIT;
+    case FunctionKind::Train: return GSHARD_RT_TRAIN;
+    case FunctionKind::Eval: return GSHARD_RT_EVAL;
+    case FunctionKind::Entry: return GSHARD_RT_ENTRY;
+  }
+  GSHARD_UNREACHABLE("kind of function");
+}
+
+std::int64_t stageNumber(Stage stage) {
+  switch (stage) {
+    case Stage::Whole: return GSHARD_RT_WHOLE;
+    case Stage::Accumulate: return GSHARD_RT_ACCUMULATE;
+    case Stage::Finish: return GSHARD_RT_FINISH;
+  }
+  GSHARD_UNREACHABLE("stage of a function");
+}
+
+std::int64_t collectiveNumber(OpKind kind) {
+  if (kind == OpKind::AllReduce) return GSHARD_RT_ALL_REDUCE;
+  if (kind == OpKind::ReduceScatter) return GSHARD_RT_REDUCE_SCATTER;
+  if (kind == OpKind::AllGather) return GSHARD_RT_ALL_GATHER;
+  if (kind == OpKind::AllToAll) return GSHARD_RT_ALL_TO_ALL;
+  if (kind == OpKind::CollectivePermute) return GSHARD_RT_COLLECTIVE_PERMUTE;
+  if (kind == OpKind::Exchange) return GSHARD_RT_EXCHANGE;
+  if (kind == OpKind::AllSlice) return GSHARD_RT_ALL_SLICE;
+  GSHARD_CHECK(kind == OpKind::MakePartial, "a step of the runtime");
+  return GSHARD_RT_MAKE_PARTIAL;
+}
+
+bool isPadExchange(const OpView& op) {
+  return op.op().kind == OpKind::Exchange && moveKindOf(op) == OpKind::Pad;
+}
+
+}  // namespace
+
+std::vector<AxisRef> groupAxes(const OpView& op) {
+  const OpKind kind = op.op().kind;
+  if (kind != OpKind::Exchange && kind != OpKind::CollectivePermute) return op.axesAttr("axes");
+  // Whole axes, since pieces of one axis may overlap between source and target.
+  std::vector<bool> isUsed(op.mesh().axes.size(), false);
+  const auto use = [&](ValueId value) {
+    const std::optional<Sharding>& sharding = op.function().value(value).sharding;
+    if (!sharding) return;
+    for (const std::vector<AxisRef>& dim : sharding->dims) {
+      for (const AxisRef& ref : dim) isUsed[static_cast<std::size_t>(ref.axis)] = true;
+    }
+  };
+  for (const ValueId value : op.op().operands) use(value);
+  for (const ValueId value : op.op().results) use(value);
+  std::vector<AxisRef> axes;
+  for (std::size_t i = 0; i < isUsed.size(); ++i) {
+    if (isUsed[i]) axes.push_back(wholeAxis(op.mesh(), static_cast<int>(i)));
+  }
+  return axes;
+}
+
+llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, const PlannedFunction& planned) {
+  std::vector<std::int64_t> args;
+  for (const ValueId buffer : work.buffers) {
+    const std::int64_t offset = planned.memory.offsets[buffer.index];
+    GSHARD_CHECK(offset >= 0, "a buffer of a kernel has a place");
+    args.push_back(offset);
+  }
+  args.insert(args.end(), work.extras.begin(), work.extras.end());
+  return tables_.address(tables_.record({kernels_.emit(work.kernel), tables_.integers(args), tables_.integer(work.kernel.chunks)}),
+                         "kernel");
+}
+
+llvm::Constant* ProgramTables::gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace) {
+  const std::int64_t size = work.desc.element == GemmElement::F64 ? 8 : 4;
+  const auto at = [&](ValueId value, std::int64_t base) {
+    return tables_.integer(planned.memory.offsets[value.index] + base * size);
+  };
+  llvm::Constant* descriptor = gemms_.emit(planGemm(work.desc, target_.shape()));
+  return tables_.address(tables_.record({descriptor, at(work.a, work.baseA), at(work.b, work.baseB), at(work.c, 0),
+                                         tables_.integer(std::max<std::int64_t>(workspace, 0))}),
+                         "gemm");
+}
+
+llvm::Constant* ProgramTables::transfer(const OpView& op, std::size_t operand, const PlannedFunction& planned) {
+  const FunctionViews& views = *planned.views;
+  const ValueId from = op.op().operands[operand];
+  const ValueId to = op.op().results[op.op().results.size() == 1 ? 0 : operand];
+  const auto at = [&](ValueId value) {
+    return tensor(op.function().type(value), views.layout(value), planned.memory.offsets[views.storage(value).index]);
+  };
+  llvm::Constant* move = tables_.null();
+  std::int64_t kind = GSHARD_RT_MOVE_AFFINE;
+  if (op.op().kind == OpKind::Exchange) {
+    const std::optional<OpKind> moved = moveKindOf(op);
+    if (moved == OpKind::Reshape) {
+      kind = GSHARD_RT_MOVE_RESHAPE;
+    } else if (moved) {
+      std::vector<std::int64_t> numbers;
+      for (const MoveDim& dim : moveMap(op, operand)) {
+        for (const std::int64_t number : {dim.operandDim, dim.scale, dim.offset, dim.divide}) numbers.push_back(number);
+      }
+      move = tables_.integers(numbers);
+    }
+  }
+  return tables_.record({at(from), at(to), move, tables_.integer(kind)});
+}
+
+llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
+                                          std::int64_t workspace) {
+  const FunctionViews& views = *planned.views;
+  const OpView op = views.view(static_cast<std::size_t>(unit.op));
+  const OpKind kind = op.op().kind;
+  std::int64_t reduction = GSHARD_RT_SUM;
+  if (op.hasAttr("reduction")) {
+    const std::optional<Reduction> parsed = reductionFromName(op.stringAttr("reduction"));
+    GSHARD_CHECK(parsed.has_value(), "a reduction that the verifier let pass");
+    reduction = static_cast<std::int64_t>(*parsed);
+  }
+  std::int64_t dim = -1, otherDim = -1, fill = -1;
+  if (kind == OpKind::AllToAll) {
+    dim = op.intAttr("split_dim");
+    otherDim = op.intAttr("concat_dim");
+  } else if (kind != OpKind::Exchange && op.hasAttr("dim")) {
+    dim = op.intAttr("dim");
+  }
+  std::size_t operands = op.operandCount();
+  if (isPadExchange(op)) {
+    --operands;
+    fill = planned.memory.offsets[views.storage(op.op().operands[operands]).index];
+  }
+  std::vector<llvm::Constant*> transfers;
+  for (std::size_t i = 0; i < operands; ++i) transfers.push_back(transfer(op, i, planned));
+  const std::vector<AxisRef> group = groupAxes(op);
+  const auto number = [&](std::int64_t value) { return tables_.integer(value); };
+  return tables_.address(
+      tables_.record({number(collectiveNumber(kind)), number(reduction), number(static_cast<std::int64_t>(group.size())),
+                      axes(group), number(dim), number(otherDim), number(static_cast<std::int64_t>(transfers.size())),
+                      tables_.array(transfers, "transfers"), number(fill), number(std::max<std::int64_t>(workspace, 0)), number(0),
+                      number(planIndex(function, unit.op))}),
+      "collective");
+}
+
+llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count) {
+  const Function& function = planned.views->function();
+  std::vector<llvm::Constant*> rows;
+  const auto add = [&](std::int64_t kind, std::int64_t op, llvm::Constant* call, const char* kindName, std::string text) {
+    rows.push_back(tables_.record({tables_.integer(kind), tables_.integer(planned.firstSite + 1 + op), call}));
+    steps_.push_back({function.name, kindName, std::move(text),
+                      sources_.describe(op < 0 ? function.range : function.ops[static_cast<std::size_t>(op)].range)});
+  };
+  const auto addCopy = [&](const MemoryCopy& copy) {
+    add(GSHARD_RT_STEP_COPY, -1,
+        tables_.address(tables_.record({tables_.integer(copy.from), tables_.integer(copy.to), tables_.integer(copy.bytes)}), "copy"),
+        "copy", std::to_string(copy.bytes) + " bytes");
+  };
+  for (const MemoryCopy& copy : planned.memory.before) addCopy(copy);
+  for (std::size_t u = 0; u < planned.lowered.units.size(); ++u) {
+    if (planned.memory.skipped[u]) continue;
+    const Unit& unit = planned.lowered.units[u];
+    const std::int64_t workspace = planned.memory.workspaces[u];
+    if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
+      add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, planned), "kernel", kernelSummary(kernel->kernel));
+    } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {
+      add(GSHARD_RT_STEP_GEMM, unit.op, gemmCall(*product, planned, workspace), "gemm",
+          planGemm(product->desc, target_.shape()).key());
+    } else {
+      add(GSHARD_RT_STEP_COLLECTIVE, unit.op, collective(number, unit, planned, workspace), "collective",
+          std::string(*opDef(function.ops[static_cast<std::size_t>(unit.op)].kind).name));
+    }
+  }
+  for (const MemoryCopy& copy : planned.memory.after) addCopy(copy);
+  count = static_cast<std::int64_t>(rows.size());
+  return tables_.array(rows, "steps");
+}
+
+void ProgramTables::addArguments(Fields& fields, const PlannedFunction& planned) {
+  const FunctionViews& views = *planned.views;
+  const Function& function = views.function();
+  std::vector<llvm::Constant*> inputs, outputs, accumulators, settings;
+  std::int64_t step = -1, steps = -1;
+  const auto place = [&](ValueId value) { return planned.memory.offsets[views.storage(value).index]; };
+  for (const Argument& argument : function.arguments) {
+    const Type& type = function.type(argument.value);
+    const Layout& layout = views.layout(argument.value);
+    switch (argument.kind) {
+      case ArgumentKind::Input: {
+        const bool isRows = function.value(argument.value).rowDim == 0 ||
+                            (function.rows > 0 && !type.shape.empty() && type.shape[0] == function.rows);
+        inputs.push_back(tables_.record({tables_.text(argument.name), tensor(type, layout, place(argument.value)),
+                                         tables_.integer(isRows ? 1 : 0)}));
+        break;
+      }
+      case ArgumentKind::Accumulator:
+      case ArgumentKind::Parameter:
+      case ArgumentKind::State: break;
+      case ArgumentKind::Step: step = place(argument.value); break;
+      case ArgumentKind::Steps: steps = place(argument.value); break;
+      case ArgumentKind::Setting:
+        settings.push_back(tables_.record({tables_.integer(argument.index), tables_.integer(place(argument.value))}));
+        break;
+    }
+  }
+  for (std::size_t i = 0; i < function.results.size(); ++i) {
+    const Result& result = function.results[i];
+    llvm::Constant* lies = tensor(function.type(result.value), views.layout(result.value), planned.memory.results[i]);
+    if (result.kind == ResultKind::Accumulator) {
+      accumulators.push_back(tables_.record({lies, tables_.integer(static_cast<std::int64_t>(result.reduction))}));
+    } else if (result.kind == ResultKind::Output || result.kind == ResultKind::Report) {
+      const std::int64_t kind = result.kind == ResultKind::Output ? GSHARD_RT_OUTPUT : GSHARD_RT_REPORT;
+      const bool isRows = function.value(result.value).rowDim >= 0;
+      outputs.push_back(tables_.record({tables_.text(result.name), lies, tables_.integer(kind), tables_.integer(isRows ? 1 : 0)}));
+    }
+  }
+  const auto addTable = [&](const std::vector<llvm::Constant*>& rows, const char* name) {
+    fields.push_back(tables_.integer(static_cast<std::int64_t>(rows.size())));
+    fields.push_back(tables_.array(rows, name));
+  };
+  addTable(inputs, "inputs");
+  addTable(outputs, "outputs");
+  addTable(accumulators, "accumulators");
+  addTable(settings, "settings");
+  fields.push_back(tables_.integer(step));
+  fields.push_back(tables_.integer(steps));
+}
+
+llvm::Constant* ProgramTables::function(std::size_t number, const std::vector<PlannedFunction>& functions) {
+  const PlannedFunction& planned = functions[number];
+  const Function& function = planned.views->function();
+  std::int64_t finish = -1;
+  if (function.stage == Stage::Accumulate) {
+    const std::string stem = function.name.substr(0, function.name.rfind('.'));
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+      const Function& other = functions[i].views->function();
+      if (other.stage == Stage::Finish && other.name == stem + ".finish") finish = static_cast<std::int64_t>(i);
+    }
+  }
+  Fields fields = {tables_.text(function.name),    tables_.integer(kindNumber(function.kind)),
+                   tables_.integer(stageNumber(function.stage)), tables_.integer(function.rows),
+                   tables_.integer(function.blocks), tables_.integer(finish)};
+  addArguments(fields, planned);
+  std::int64_t count = 0;
+  llvm::Constant* steps = stepList(number, planned, count);
+  fields.push_back(tables_.integer(count));
+  fields.push_back(steps);
+  std::int64_t peakSite = planned.firstSite;
+  if (planned.memory.peakUnit >= 0) {
+    peakSite += 1 + planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op;
+  }
+  std::int64_t bytesMax = 0, bytesTotal = 0;
+  if (plan_ != nullptr) {
+    for (const PlanFunction& entry : plan_->functions) {
+      if (entry.function != static_cast<std::int64_t>(number)) continue;
+      bytesMax = entry.bytesMax;
+      bytesTotal = entry.bytesTotal;
+    }
+  }
+  for (const std::int64_t value : {planned.memory.peakBytes, peakSite, bytesMax, bytesTotal}) fields.push_back(tables_.integer(value));
+  arenaBytes_ = std::max(arenaBytes_, planned.memory.peakBytes);
+  return tables_.record(fields);
+}
+
+}  // namespace gshard

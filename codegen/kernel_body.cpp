@@ -1,0 +1,438 @@
+// Loops, memory and node values of kernels: see kernel_body.h.
+#include "codegen/kernel_body.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "codegen/llvm_math.h"
+#include "llvm/IR/Module.h"
+#include "support/check.h"
+
+namespace gshard {
+
+// Byte offsets in gshard_rt_context.
+namespace {
+constexpr std::int64_t kContextExtents = 8;
+constexpr std::int64_t kContextTotalRows = 24;
+}  // namespace
+
+KernelBody::KernelBody(llvm::Function& function, const LoopKernel& kernel, const TargetShape& shape)
+    : kernel_(kernel), shape_(shape), function_(function), ir_(function.getContext()) {
+  ir_.SetInsertPoint(llvm::BasicBlock::Create(function.getContext(), "entry", &function));
+  llvm::Type* pointer = ir_.getPtrTy();
+  context_ = function.getArg(0);
+  arena_ = ir_.CreateLoad(pointer, context_, "arena");
+  extents_ = ir_.CreateLoad(pointer, ir_.CreateConstGEP1_64(ir_.getInt8Ty(), context_, kContextExtents), "extents");
+  Value args = function.getArg(1);
+  std::size_t next = 0;
+  for (; next < kernel.buffers.size(); ++next) {
+    Value offset = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateConstGEP1_64(ir_.getInt64Ty(), args, next));
+    bases_.push_back(ir_.CreateGEP(ir_.getInt8Ty(), arena_, offset, "buffer"));
+  }
+  int extras = 0;
+  const auto uses = [&](int arg) { extras = std::max(extras, arg + 1); };
+  const auto usesIndex = [&](const LinearIndex& linear) {
+    for (const auto& [arg, stride] : linear.tileOffsets) uses(arg);
+  };
+  for (const KernelLoop& loop : kernel.loops) uses(loop.liveArg);
+  for (const Node& node : kernel.nodes) {
+    uses(node.splitArg);
+    uses(node.siteArg);
+    usesIndex(node.position);
+  }
+  uses(kernel.indexOffsetArg);
+  uses(kernel.splitArg);
+  uses(kernel.siteArg);
+  usesIndex(kernel.position);
+  for (int i = 0; i < extras; ++i, ++next) {
+    extras_.push_back(ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateConstGEP1_64(ir_.getInt64Ty(), args, next), "extra"));
+  }
+  index_.assign(kernel.loops.size(), number(0));
+  found_.values.assign(kernel.nodes.size(), nullptr);
+  found_.rows.assign(kernel.nodes.size(), Row{});
+  for (std::size_t loop = 0; loop < kernel.loops.size(); ++loop) depends_.push_back(dependsOnLoop(kernel, loop));
+  vectorLoop_ = kernel.loops.size();
+}
+
+// ---- loops
+
+KernelBody::Value KernelBody::tileBegin(int arg) {
+  Value pair = ir_.CreateGEP(ir_.getInt64Ty(), extents_, ir_.CreateShl(extra(arg), 1));
+  return ir_.CreateLoad(ir_.getInt64Ty(), pair, "begin");
+}
+
+KernelBody::Value KernelBody::tileLive(int arg) {
+  Value at = ir_.CreateOr(ir_.CreateShl(extra(arg), 1), number(1));
+  return ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), extents_, at), "live");
+}
+
+KernelBody::Value KernelBody::live(std::size_t loop) {
+  const KernelLoop& info = kernel_.loops[loop];
+  if (info.liveArg < 0) return number(info.size);
+  return ir_.CreateMul(tileLive(info.liveArg), number(info.liveFactor));
+}
+
+std::pair<KernelBody::Value, KernelBody::Value> KernelBody::outerRange() {
+  Value size = live(0);
+  if (kernel_.chunks == 1) return {number(0), size};
+  const auto clamped = [&](Value chunk) {
+    Value at = ir_.CreateMul(chunk, number(kernel_.chunkSize));
+    return ir_.CreateSelect(ir_.CreateICmpSLT(at, size), at, size);
+  };
+  return {clamped(function_.getArg(2)), clamped(function_.getArg(3))};
+}
+
+KernelBody::Value KernelBody::forLoop(Value begin, Value end, std::int64_t step, const std::function<void(Value)>& body) {
+  llvm::LLVMContext& context = function_.getContext();
+  llvm::BasicBlock* before = ir_.GetInsertBlock();
+  llvm::BasicBlock* head = llvm::BasicBlock::Create(context, "head", &function_);
+  llvm::BasicBlock* inside = llvm::BasicBlock::Create(context, "body", &function_);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "after", &function_);
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(head);
+  llvm::PHINode* i = ir_.CreatePHI(ir_.getInt64Ty(), 2, "i");
+  i->addIncoming(begin, before);
+  ir_.CreateCondBr(ir_.CreateICmpSLT(i, end), inside, after);
+  ir_.SetInsertPoint(inside);
+  const Values outer = found_;  // what the body finds does not dominate what follows the loop
+  body(i);
+  found_ = outer;
+  i->addIncoming(ir_.CreateNSWAdd(i, number(step)), ir_.GetInsertBlock());
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(after);
+  return i;
+}
+
+KernelBody::Value KernelBody::forWholeSteps(Value begin, Value end, std::int64_t step, const std::function<void(Value)>& body) {
+  return forLoop(begin, step == 1 ? end : ir_.CreateNSWSub(end, number(step - 1)), step, body);
+}
+
+void KernelBody::ifThen(Value condition, const std::function<void()>& body) {
+  llvm::BasicBlock* then = llvm::BasicBlock::Create(function_.getContext(), "then", &function_);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(function_.getContext(), "after", &function_);
+  ir_.CreateCondBr(condition, then, after);
+  ir_.SetInsertPoint(then);
+  const Values outer = found_;
+  body();
+  found_ = outer;
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(after);
+}
+
+// ---- lanes
+
+void KernelBody::setLanes(std::size_t vectorLoop, std::int64_t lanes) {
+  vectorLoop_ = vectorLoop;
+  lanes_ = lanes;
+}
+
+std::int64_t KernelBody::chooseLanes(std::size_t vectorLoop) const {
+  if (vectorLoop >= kernel_.loops.size()) return 1;
+  std::int64_t narrowest = 8;
+  for (const DType dtype : kernel_.buffers) {
+    // u8 and bool are I32 lanes or masks; they do not make vectors wider.
+    narrowest = std::min(narrowest, std::max<std::int64_t>(byteSize(dtype), 4));
+  }
+  std::int64_t lanes = shape_.lanes(narrowest);
+  while (lanes > kernel_.loops[vectorLoop].size) lanes /= 2;
+  const std::vector<bool>& depends = depends_[vectorLoop];
+  for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
+    const Node& node = kernel_.nodes[i];
+    // A fault names one element, so what may fail is evaluated one by one.
+    if (node.kind == NodeKind::Gather && depends[static_cast<std::size_t>(node.inputs[0])]) return 1;
+    if (node.kind == NodeKind::Apply && node.siteArg >= 0 && depends[i]) return 1;
+  }
+  return std::max<std::int64_t>(lanes, 1);
+}
+
+// ---- memory
+
+llvm::Type* KernelBody::laneType(DType dtype) {
+  switch (dtype) {
+    case DType::F32: return ir_.getFloatTy();
+    case DType::F64: return ir_.getDoubleTy();
+    case DType::I32: return ir_.getInt32Ty();
+    case DType::I64: return ir_.getInt64Ty();
+    case DType::U8: return ir_.getInt32Ty();
+    case DType::Bool: return ir_.getInt1Ty();
+    case DType::BF16:
+    case DType::F16: return ir_.getFloatTy();
+  }
+  GSHARD_UNREACHABLE("dtype");
+}
+
+llvm::Type* KernelBody::memoryType(DType dtype) {
+  if (dtype == DType::BF16) return ir_.getInt16Ty();
+  if (dtype == DType::F16) return ir_.getHalfTy();
+  return dtype == DType::U8 || dtype == DType::Bool ? ir_.getInt8Ty() : laneType(dtype);
+}
+
+KernelBody::Value KernelBody::temporary(llvm::Type* type) {
+  llvm::BasicBlock& entry = function_.getEntryBlock();
+  llvm::IRBuilder<> atEntry(&entry, entry.begin());
+  return atEntry.CreateAlloca(type);
+}
+
+KernelBody::Value KernelBody::linear(const LinearIndex& index) {
+  Value sum = number(index.offset);
+  for (std::size_t i = 0; i < index.scales.size(); ++i) {
+    if (index.scales[i] != 0) sum = ir_.CreateAdd(sum, ir_.CreateMul(index_[i], number(index.scales[i])));
+  }
+  for (const auto& [arg, stride] : index.tileOffsets) sum = ir_.CreateAdd(sum, ir_.CreateMul(tileBegin(arg), number(stride)));
+  return sum;
+}
+
+std::int64_t KernelBody::scaleOfVector(const LinearIndex& index) const {
+  return lanes_ > 1 ? index.scales[vectorLoop_] : 0;
+}
+
+KernelBody::Value KernelBody::elementPointer(const Access& access, Value moreElements) {
+  Value element = linear(access.index);
+  if (moreElements != nullptr) element = ir_.CreateAdd(element, moreElements);
+  const DType dtype = kernel_.buffers[static_cast<std::size_t>(access.buffer)];
+  return ir_.CreateGEP(memoryType(dtype), bases_[static_cast<std::size_t>(access.buffer)], element);
+}
+
+static llvm::Value* fromMemory(llvm::IRBuilder<>& ir, DType dtype, llvm::Value* raw) {
+  if (dtype == DType::Bool) return ir.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
+  if (dtype == DType::U8) return ir.CreateZExt(raw, LlvmBackend::withLanesOf(raw, ir.getInt32Ty()));
+  if (dtype == DType::F16) return ir.CreateFPExt(raw, LlvmBackend::withLanesOf(raw, ir.getFloatTy()));
+  if (dtype == DType::BF16) {
+    llvm::Value* bits = ir.CreateShl(ir.CreateZExt(raw, LlvmBackend::withLanesOf(raw, ir.getInt32Ty())), 16);
+    return ir.CreateBitCast(bits, LlvmBackend::withLanesOf(raw, ir.getFloatTy()));
+  }
+  return raw;
+}
+
+// Lanes of 16-bit floats hold values of the format, so narrowing them is exact.
+static llvm::Value* toMemory(llvm::IRBuilder<>& ir, DType dtype, llvm::Value* value) {
+  const auto lanes = [&](llvm::Type* type) { return LlvmBackend::withLanesOf(value, type); };
+  if (dtype == DType::Bool) return ir.CreateZExt(value, lanes(ir.getInt8Ty()));
+  if (dtype == DType::U8) return ir.CreateTrunc(value, lanes(ir.getInt8Ty()));
+  if (dtype == DType::F16) return ir.CreateFPTrunc(value, lanes(ir.getHalfTy()));
+  if (dtype != DType::BF16) return value;
+  llvm::Value* bits = ir.CreateLShr(ir.CreateBitCast(value, lanes(ir.getInt32Ty())), 16);
+  return ir.CreateTrunc(bits, lanes(ir.getInt16Ty()));
+}
+
+KernelBody::Value KernelBody::loadAt(const Access& access, Value moreElements) {
+  const DType dtype = kernel_.buffers[static_cast<std::size_t>(access.buffer)];
+  llvm::Type* scalar = memoryType(dtype);
+  const llvm::Align align(static_cast<std::uint64_t>(byteSize(dtype)));
+  Value pointer = elementPointer(access, moreElements);
+  const std::int64_t step = scaleOfVector(access.index);
+  if (step == 0) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(scalar, pointer, align));
+  llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
+  if (step == 1) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
+  Value lanes = llvm::PoisonValue::get(vector);
+  for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+    Value one = ir_.CreateAlignedLoad(scalar, ir_.CreateConstGEP1_64(scalar, pointer, static_cast<std::uint64_t>(lane * step)), align);
+    lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
+  }
+  return fromMemory(ir_, dtype, lanes);
+}
+
+void KernelBody::storeAt(const Access& access, Value value, Value moreElements) {
+  const DType dtype = kernel_.buffers[static_cast<std::size_t>(access.buffer)];
+  llvm::Type* scalar = memoryType(dtype);
+  const llvm::Align align(static_cast<std::uint64_t>(byteSize(dtype)));
+  value = toMemory(ir_, dtype, value);
+  Value pointer = elementPointer(access, moreElements);
+  const std::int64_t step = scaleOfVector(access.index);
+  if (lanes_ == 1 || step == 1) {
+    ir_.CreateAlignedStore(value, pointer, align);
+    return;
+  }
+  for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+    Value to = ir_.CreateConstGEP1_64(scalar, pointer, static_cast<std::uint64_t>(lane * step));
+    ir_.CreateAlignedStore(ir_.CreateExtractElement(value, static_cast<std::uint64_t>(lane)), to, align);
+  }
+}
+
+KernelBody::Value KernelBody::splat(Value scalar) {
+  if (lanes_ == 1 || scalar->getType()->isVectorTy()) return scalar;
+  return ir_.CreateVectorSplat(static_cast<unsigned>(lanes_), scalar);
+}
+
+// ---- nodes
+
+void KernelBody::evaluateUpTo(std::size_t depth) {
+  for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
+    const Node& node = kernel_.nodes[i];
+    bool ready = found_.values[i] == nullptr;
+    for (const int input : node.inputs) ready = ready && found_.values[static_cast<std::size_t>(input)] != nullptr;
+    if (ready && node.kind == NodeKind::Gather) row(static_cast<int>(i));
+    for (std::size_t loop = depth; loop < kernel_.loops.size() && ready; ++loop) ready = !depends_[loop][i];
+    // A division that may fail is made where it is needed: in a loop that runs not once, it would be a fault of nobody.
+    if (node.kind == NodeKind::Apply && node.siteArg >= 0) ready = ready && depth == kernel_.loops.size();
+    if (ready) found_.values[i] = evaluate(static_cast<int>(i));
+  }
+}
+
+KernelBody::Value KernelBody::scalarValue(int node) {
+  const std::size_t i = static_cast<std::size_t>(node);
+  if (found_.values[i] == nullptr) {
+    Value made = evaluate(node);  // may itself add to what is found
+    found_.values[i] = made;
+  }
+  return found_.values[i];
+}
+
+KernelBody::Value KernelBody::value(int node) { return splat(scalarValue(node)); }
+
+static llvm::Value* literalValue(llvm::Type* type, const Literal& literal) {
+  if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, literal.floats[0]);
+  return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(literal.ints[0]), true);
+}
+
+// A constant array in the object, as large as the global tensor; tiles read it by global index.
+static llvm::Constant* tableOf(llvm::Module& module, llvm::Type* type, const Literal& literal) {
+  std::vector<llvm::Constant*> elements;
+  for (const double value : literal.floats) elements.push_back(llvm::ConstantFP::get(type, value));
+  for (const std::int64_t value : literal.ints) {
+    elements.push_back(llvm::ConstantInt::get(type, static_cast<std::uint64_t>(value), true));
+  }
+  llvm::Constant* data = llvm::ConstantArray::get(llvm::ArrayType::get(type, elements.size()), elements);
+  for (llvm::GlobalVariable& global : module.globals()) {
+    if (global.hasInitializer() && global.getInitializer() == data && global.getName().starts_with("table")) return &global;
+  }
+  auto* global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+  global->setAlignment(llvm::Align(64));
+  return global;
+}
+
+KernelBody::Value KernelBody::evaluate(int nodeNumber) {
+  const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
+  switch (node.kind) {
+    case NodeKind::Load: return loadAt(node.access);
+    case NodeKind::Constant: return literalValue(laneType(node.dtype), node.literal);
+    case NodeKind::Table: {
+      llvm::Type* scalar = memoryType(node.dtype);
+      Value first = ir_.CreateGEP(scalar, tableOf(*function_.getParent(), scalar, node.literal), linear(node.position));
+      const std::int64_t step = scaleOfVector(node.position);
+      if (step == 0) return fromMemory(ir_, node.dtype, ir_.CreateLoad(scalar, first));
+      llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
+      Value lanes = llvm::PoisonValue::get(vector);
+      for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+        Value one = ir_.CreateLoad(scalar, ir_.CreateConstGEP1_64(scalar, first, static_cast<std::uint64_t>(lane * step)));
+        lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
+      }
+      return fromMemory(ir_, node.dtype, lanes);
+    }
+    case NodeKind::Index: {
+      llvm::Type* type = laneType(node.dtype);
+      Value first = ir_.CreateSExtOrTrunc(linear(node.position), type);
+      const std::int64_t step = scaleOfVector(node.position);
+      if (step == 0) return first;
+      std::vector<llvm::Constant*> steps;
+      for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+        steps.push_back(llvm::ConstantInt::get(type, static_cast<std::uint64_t>(lane * step), true));
+      }
+      return ir_.CreateAdd(splat(first), llvm::ConstantVector::get(steps));
+    }
+    case NodeKind::TotalRows: {
+      Value rows = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateConstGEP1_64(ir_.getInt8Ty(), context_, kContextTotalRows));
+      Value product = ir_.CreateMul(rows, number(node.number));
+      llvm::Type* type = laneType(node.dtype);
+      return type->isFloatingPointTy() ? ir_.CreateSIToFP(product, type) : ir_.CreateSExtOrTrunc(product, type);
+    }
+    case NodeKind::Apply: {
+      bool isVector = false;
+      std::vector<Value> inputs;
+      for (const int input : node.inputs) {
+        inputs.push_back(scalarValue(input));
+        isVector = isVector || inputs.back()->getType()->isVectorTy();
+      }
+      if (isVector) {
+        for (Value& input : inputs) input = splat(input);
+      }
+      if (node.siteArg >= 0) checkDivisor(node, inputs[1]);
+      const std::size_t typed = node.fn == ScalarFn::Where ? 1 : 0;
+      const DType operand = kernel_.nodes[static_cast<std::size_t>(node.inputs[typed])].dtype;
+      return emitScalarFn(ir_, node.fn, operand, node.dtype, inputs);
+    }
+    case NodeKind::Gather: return gather(nodeNumber);
+  }
+  GSHARD_UNREACHABLE("kind of node");
+}
+
+void KernelBody::recordFault(int siteArg, Value position, Value offending, std::int64_t limit) {
+  ir_.CreateCall(runtimeFunction(*function_.getParent(), "gshard_rt_record_fault"),
+                 {context_, extra(siteArg), position, offending, number(limit), extra(siteArg)});
+}
+
+void KernelBody::checkDivisor(const Node& node, Value divisor) {
+  GSHARD_CHECK(!divisor->getType()->isVectorTy(), "a division that may fail is evaluated one by one");
+  ifThen(ir_.CreateICmpEQ(divisor, llvm::Constant::getNullValue(divisor->getType())),
+         [&] { recordFault(node.siteArg, linear(node.position), number(0), -1); });
+}
+
+const KernelBody::Row& KernelBody::row(int nodeNumber) {
+  const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
+  if (found_.rows[static_cast<std::size_t>(nodeNumber)].offset != nullptr) return found_.rows[static_cast<std::size_t>(nodeNumber)];
+  Value index = scalarValue(node.inputs[0]);
+  GSHARD_CHECK(!index->getType()->isVectorTy(), "the index of a gather is one per vector");
+  index = ir_.CreateSExtOrTrunc(index, ir_.getInt64Ty());
+  Value limit = number(node.axisSize);
+  ifThen(ir_.CreateNot(ir_.CreateICmpULT(index, limit)),
+         [&] { recordFault(node.siteArg, linear(node.position), index, node.axisSize); });
+  Value at = ir_.CreateSelect(ir_.CreateICmpSLT(index, number(0)), number(0), index);
+  at = ir_.CreateSelect(ir_.CreateICmpSLT(at, limit), at, number(node.axisSize - 1));
+  Row& row = found_.rows[static_cast<std::size_t>(nodeNumber)];
+  if (node.splitArg >= 0) {
+    at = ir_.CreateSub(at, tileBegin(node.splitArg));
+    row.inside = ir_.CreateICmpULT(at, tileLive(node.splitArg));
+    at = ir_.CreateSelect(row.inside, at, number(0));
+  }
+  row.offset = ir_.CreateMul(at, number(node.axisStride));
+  return row;
+}
+
+KernelBody::Value KernelBody::gather(int nodeNumber) {
+  const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
+  const Row found = row(nodeNumber);
+  Value loaded = loadAt(node.access, found.offset);
+  if (found.inside == nullptr) return loaded;
+  Value outside = literalValue(laneType(node.dtype), node.literal);
+  if (loaded->getType()->isVectorTy()) outside = splat(outside);
+  return ir_.CreateSelect(found.inside, loaded, outside);
+}
+
+// ---- reductions
+
+KernelBody::Value KernelBody::identity(DType dtype, Reduction reduction) {
+  llvm::Type* type = laneType(dtype);
+  const bool isReal = type->isFloatingPointTy();
+  const auto real = [&](double value) -> Value { return llvm::ConstantFP::get(type, value); };
+  const auto integer = [&](std::int64_t value) -> Value {
+    return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(value), true);
+  };
+  const std::int64_t bits = dtype == DType::U8 ? 8 : static_cast<std::int64_t>(type->getScalarSizeInBits());
+  const std::int64_t least = dtype == DType::U8 ? 0 : std::int64_t(-1) << (bits - 1);
+  const std::int64_t greatest = dtype == DType::U8 ? 255 : ~(std::int64_t(-1) << (bits - 1));
+  switch (reduction) {
+    case Reduction::Sum: return isReal ? real(-0.0) : integer(0);
+    case Reduction::Prod: return isReal ? real(1) : integer(1);
+    case Reduction::Max: return isReal ? real(-std::numeric_limits<double>::infinity()) : integer(least);
+    case Reduction::Min: return isReal ? real(std::numeric_limits<double>::infinity()) : integer(greatest);
+    case Reduction::Any: return integer(0);
+    case Reduction::All: return integer(1);
+  }
+  GSHARD_UNREACHABLE("kind of reduction");
+}
+
+KernelBody::Value KernelBody::combine(Reduction reduction, DType dtype, Value a, Value b) {
+  const std::array<Value, 2> operands = {a, b};
+  switch (reduction) {
+    case Reduction::Sum: return emitScalarFn(ir_, ScalarFn::Add, dtype, dtype, operands);
+    case Reduction::Prod: return emitScalarFn(ir_, ScalarFn::Mul, dtype, dtype, operands);
+    case Reduction::Max: return emitScalarFn(ir_, ScalarFn::Maximum, dtype, dtype, operands);
+    case Reduction::Min: return emitScalarFn(ir_, ScalarFn::Minimum, dtype, dtype, operands);
+    case Reduction::Any: return emitScalarFn(ir_, ScalarFn::Or, DType::Bool, DType::Bool, operands);
+    case Reduction::All: return emitScalarFn(ir_, ScalarFn::And, DType::Bool, DType::Bool, operands);
+  }
+  GSHARD_UNREACHABLE("kind of reduction");
+}
+
+}  // namespace gshard
