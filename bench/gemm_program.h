@@ -26,6 +26,9 @@ class GemmProgram {
 std::string gemmObject(const std::vector<GemmPlan>& plans, const Target& target);
 std::string gemmAssembly(const std::vector<GemmPlan>& plans, const Target& target);
 
+// Processor time of this thread.
+double threadSeconds();
+
 // Best rate of independent multiply-adds on one core, in floating-point operations per second: what a share is of.
 class PeakProbe {
  public:

@@ -77,19 +77,23 @@ static llvm::Constant* kernelOf(llvm::Module& module, const Target& target, cons
   return gemmKernel(module, target, shape);
 }
 
+static PackMethod packMethod(const GemmSide& line, std::int64_t strideLine, std::int64_t strideK) {
+  if (line.size == 1 || strideLine == 1) return PackMethod::Copy;
+  return strideK == 1 ? PackMethod::Transpose : PackMethod::Gather;
+}
+
 static llvm::Constant* packAOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int kind) {
   if (plan.accessA == GemmAccess::InPlace || !usesHeight(plan, kind)) return nullptr;
-  PackShape shape{plan.element, heightOf(plan, kind), heightOf(plan, kind), plan.m.strideA, plan.k.strideA};
-  if (plan.m.size == 1) shape.strideLine = 1;
-  return gemmPack(module, target, shape);
+  const std::int64_t height = heightOf(plan, kind);
+  const PackMethod method = packMethod(plan.m, plan.m.strideA, plan.k.strideA);
+  return gemmPack(module, target, {plan.element, method, height, height, false});
 }
 
 static llvm::Constant* packBOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int kind) {
   if (plan.accessB == GemmAccess::InPlace || !usesWidth(plan, kind)) return nullptr;
   const std::int64_t columns = widthOf(plan, kind);
-  PackShape shape{plan.element, columns, plan.packedWidth(columns), plan.n.strideB, plan.k.strideB, true};
-  if (plan.n.size == 1) shape.strideLine = 1;
-  return gemmPack(module, target, shape);
+  const PackMethod method = packMethod(plan.n, plan.n.strideB, plan.k.strideB);
+  return gemmPack(module, target, {plan.element, method, columns, plan.packedWidth(columns), true});
 }
 
 llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {

@@ -21,11 +21,17 @@ struct KernelShape {
   bool prefetchB = false;  // the columns after these are fetched ahead
 };
 
-// Packed element (k, line) is at k * padded + line; lines from `lines` on are zeros.
+enum class PackMethod : std::uint8_t {
+  Copy,       // the lines of a step are adjacent
+  Transpose,  // the steps of a line are adjacent
+  Gather      // neither
+};
+
+// Packed element (k, line) is at k * padded + line; lines from `lines` on are zeros. Strides are arguments.
 struct PackShape {
   GemmElement element = GemmElement::F32;
+  PackMethod method = PackMethod::Gather;
   std::int64_t lines = 1, padded = 1;  // a line is a row of A or a column of B
-  std::int64_t strideLine = 1, strideK = 1;
   bool aligned = false;  // every packed step starts on a whole vector
 };
 
@@ -36,7 +42,8 @@ llvm::Function* gemmPack(llvm::Module& module, const Target& target, const PackS
 // Vectors of one element type on one target.
 class VectorBuilder {
  public:
-  VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element);
+  // At most `maxLanes` lanes, a power of two; by default all that a register has.
+  VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element, std::int64_t maxLanes = 64);
 
   std::int64_t lanes() const { return lanes_; }
   std::int64_t bytes() const { return bytes_; }
@@ -65,8 +72,11 @@ class VectorBuilder {
   llvm::FixedVectorType* vectorType_;
 };
 
+// Leaves a loop as it is written: what is worth unrolling is unrolled here, and LLVM's further copies only cost time.
+void keepLoop(llvm::IRBuilder<>& builder, llvm::BranchInst* branch);
+
 // for (i = 0; i < count; i += step); leaves the builder after the loop. `count` is a multiple of `step` or is rounded
-// down by the caller. The body gets i.
+// down by the caller. The body gets i. Kept as it is.
 void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, llvm::Value* count, std::int64_t step,
               const std::function<void(llvm::Value*)>& body);
 

@@ -13,11 +13,11 @@ using llvm::Value;
 
 // ---- vectors
 
-VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element)
+VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element, std::int64_t maxLanes)
     : builder_(builder),
       shape_(target.shape()),
       bytes_(element == GemmElement::F32 ? 4 : 8),
-      lanes_(shape_.lanes(bytes_)),
+      lanes_(std::min(maxLanes, shape_.lanes(bytes_))),
       elementType_(element == GemmElement::F32 ? builder.getFloatTy() : builder.getDoubleTy()),
       vectorType_(llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(lanes_))) {}
 
@@ -34,7 +34,7 @@ llvm::Constant* VectorBuilder::mask(std::int64_t count) {
 }
 
 Value* VectorBuilder::load(Value* address, std::int64_t count, bool aligned) {
-  const llvm::Align align(static_cast<std::uint64_t>(aligned ? shape_.vectorBytes : bytes_));
+  const llvm::Align align(static_cast<std::uint64_t>(aligned ? lanes_ * bytes_ : bytes_));
   if (count >= lanes_) return builder_.CreateAlignedLoad(vectorType_, address, align);
   if (shape_.hasMaskedLoads) return builder_.CreateMaskedLoad(vectorType_, address, align, mask(count), zero());
   // Without masks a short vector is read in pieces, and widened with zeros.
@@ -46,7 +46,7 @@ Value* VectorBuilder::load(Value* address, std::int64_t count, bool aligned) {
 }
 
 void VectorBuilder::store(Value* value, Value* address, std::int64_t count, bool aligned) {
-  const llvm::Align align(static_cast<std::uint64_t>(aligned ? shape_.vectorBytes : bytes_));
+  const llvm::Align align(static_cast<std::uint64_t>(aligned ? lanes_ * bytes_ : bytes_));
   if (count >= lanes_) {
     builder_.CreateAlignedStore(value, address, align);
   } else if (shape_.hasMaskedStores) {
@@ -74,6 +74,20 @@ Value* VectorBuilder::multiplyAdd(Value* a, Value* b, Value* sum) {
   return builder_.CreateFAdd(sum, builder_.CreateFMul(a, b));
 }
 
+void keepLoop(llvm::IRBuilder<>& builder, llvm::BranchInst* branch) {
+  llvm::LLVMContext& context = builder.getContext();
+  const auto option = [&context](const char* name, llvm::Metadata* value) {
+    llvm::SmallVector<llvm::Metadata*, 2> parts{llvm::MDString::get(context, name)};
+    if (value) parts.push_back(value);
+    return llvm::MDNode::get(context, parts);
+  };
+  llvm::Metadata* off = llvm::ConstantAsMetadata::get(builder.getInt1(false));
+  llvm::MDNode* loop = llvm::MDNode::getDistinct(
+      context, {nullptr, option("llvm.loop.unroll.disable", nullptr), option("llvm.loop.vectorize.enable", off)});
+  loop->replaceOperandWith(0, loop);
+  branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
 void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, Value* count, std::int64_t step,
               const std::function<void(Value*)>& body) {
   llvm::Function* function = builder.GetInsertBlock()->getParent();
@@ -88,7 +102,7 @@ void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, Value* count,
   body(index);
   Value* next = builder.CreateNSWAdd(index, builder.getInt64(static_cast<std::uint64_t>(step)));
   index->addIncoming(next, builder.GetInsertBlock());
-  builder.CreateCondBr(builder.CreateICmpSLT(next, count), loop, after);
+  keepLoop(builder, builder.CreateCondBr(builder.CreateICmpSLT(next, count), loop, after));
   builder.SetInsertPoint(after);
 }
 
@@ -206,7 +220,7 @@ class KernelEmitter {
     a->addIncoming(vectors_.at(a, shape_.strideAK), loop);
     b->addIncoming(vectors_.at(b, shape_.strideBK), loop);
     llvm::BranchInst* branch = builder_.CreateCondBr(builder_.CreateICmpNE(remaining, builder_.getInt64(0)), loop, finish);
-    keepLoop(branch);
+    keepLoop(builder_, branch);
     return sums;
   }
 
@@ -233,15 +247,6 @@ class KernelEmitter {
       builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                                {address, builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
     }
-  }
-
-  // The step is as wide as the registers allow; unrolled copies only spill.
-  void keepLoop(llvm::BranchInst* branch) {
-    llvm::LLVMContext& context = builder_.getContext();
-    llvm::Metadata* disable = llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
-    llvm::MDNode* loop = llvm::MDNode::getDistinct(context, {nullptr, disable});
-    loop->replaceOperandWith(0, loop);
-    branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
   }
 
   llvm::IRBuilder<> builder_;

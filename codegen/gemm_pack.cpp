@@ -10,14 +10,20 @@ namespace gshard {
 
 using llvm::Value;
 
-static std::string symbolOf(const PackShape& shape) {
-  std::string name = "gshard_gemm_pack";
-  name += shape.element == GemmElement::F32 ? "_f32" : "_f64";
-  for (const std::int64_t value : {shape.lines, shape.padded, shape.strideLine, shape.strideK}) {
-    name += "_" + std::to_string(value);
+static const char* nameOf(PackMethod method) {
+  switch (method) {
+    case PackMethod::Copy: return "copy";
+    case PackMethod::Transpose: return "transpose";
+    case PackMethod::Gather: return "gather";
   }
-  if (shape.aligned) name += "_aligned";
-  return name;
+  return "";
+}
+
+static std::string symbolOf(const PackShape& shape) {
+  std::string name = std::string("gshard_gemm_") + nameOf(shape.method);
+  name += shape.element == GemmElement::F32 ? "_f32_" : "_f64_";
+  name += std::to_string(shape.lines) + "_" + std::to_string(shape.padded);
+  return shape.aligned ? name + "_aligned" : name;
 }
 
 namespace {
@@ -26,11 +32,11 @@ class PackEmitter {
  public:
   PackEmitter(llvm::Module& module, const Target& target, const PackShape& shape)
       : builder_(module.getContext()),
-        vectors_(builder_, target, shape.element),
+        vectors_(builder_, target, shape.element, shape.method == PackMethod::Transpose ? kSquare : 64),
         shape_(shape) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
-    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {integer, integer, pointer, pointer}, false);
+    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {integer, integer, pointer, pointer, integer, integer}, false);
     function_ = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbolOf(shape), module);
     target.prepareFunction(*function_);
     for (const unsigned argument : {2u, 3u}) {
@@ -43,62 +49,71 @@ class PackEmitter {
   llvm::Function* emit() {
     builder_.SetInsertPoint(llvm::BasicBlock::Create(builder_.getContext(), "entry", function_));
     steps_ = function_->getArg(0);
-    Value* panels = function_->getArg(1);
-    if (shape_.strideLine == 1) {
-      // Several panels at once: longer runs of each source row, fewer pages in flight.
-      const std::int64_t group = shape_.lines >= 16 ? 4 : shape_.lines >= 8 ? 8 : 16;
-      Value* grouped = builder_.CreateAnd(panels, constant(-group));
-      emitLoop(builder_, "groups", grouped, group, [&](Value* panel) { copyPanels(panel, group); });
-      Value* rest = builder_.CreateSub(panels, grouped);
-      emitLoop(builder_, "panels", rest, 1, [&](Value* i) { copyPanels(builder_.CreateAdd(grouped, i), 1); });
-    } else if (shape_.strideK == 1) {
-      emitLoop(builder_, "panels", panels, 1, [&](Value* panel) { transposePanel(panel); });
-    } else {
-      emitLoop(builder_, "panels", panels, 1, [&](Value* panel) {
-        gatherSteps(sourcePanel(panel), packedPanel(panel, 0), builder_.getInt64(0), steps_);
-      });
+    strideLine_ = function_->getArg(4);
+    strideK_ = function_->getArg(5);
+    switch (shape_.method) {
+      case PackMethod::Copy: emitCopies(function_->getArg(1)); break;
+      case PackMethod::Transpose:
+        emitLoop(builder_, "panels", function_->getArg(1), 1, [&](Value* panel) { transposePanel(panel); });
+        break;
+      case PackMethod::Gather:
+        emitLoop(builder_, "panels", function_->getArg(1), 1, [&](Value* panel) {
+          gatherSteps(sourcePanel(panel), packedPanel(panel), builder_.getInt64(0));
+        });
+        break;
     }
     builder_.CreateRetVoid();
     return function_;
   }
 
  private:
+  static constexpr std::int64_t kSquare = 8;  // 16 x 16 saves instructions, but takes three times as long to compile
   static constexpr std::int64_t kPrefetchSteps = 16;
   static constexpr std::int64_t kPrefetchLines = 2;
 
   Value* constant(std::int64_t value) { return builder_.getInt64(static_cast<std::uint64_t>(value)); }
 
+  Value* times(Value* value, std::int64_t factor) { return builder_.CreateMul(value, constant(factor)); }
+
   Value* sourcePanel(Value* panel) {
-    return vectors_.at(function_->getArg(2), builder_.CreateMul(panel, constant(shape_.lines * shape_.strideLine)));
+    return vectors_.at(function_->getArg(2), builder_.CreateMul(times(panel, shape_.lines), strideLine_));
   }
-  Value* packedPanel(Value* panel, std::int64_t further) {
-    Value* index = builder_.CreateAdd(panel, constant(further));
-    Value* size = builder_.CreateMul(steps_, constant(shape_.padded));
-    return vectors_.at(function_->getArg(3), builder_.CreateMul(index, size));
+  Value* packedPanel(Value* panel) {
+    return vectors_.at(function_->getArg(3), builder_.CreateMul(panel, times(steps_, shape_.padded)));
   }
 
-  // Lines are adjacent: whole vectors of them, step by step.
+  // Lines are adjacent: whole vectors of them, step by step. Several panels at once: longer runs of each source row,
+  // fewer pages in flight.
+  void emitCopies(Value* panels) {
+    const std::int64_t group = shape_.lines >= 16 ? 4 : shape_.lines >= 8 ? 8 : 16;
+    Value* grouped = builder_.CreateAnd(panels, constant(-group));
+    emitLoop(builder_, "groups", grouped, group, [&](Value* panel) { copyPanels(panel, group); });
+    Value* rest = builder_.CreateSub(panels, grouped);
+    emitLoop(builder_, "panels", rest, 1, [&](Value* i) { copyPanels(builder_.CreateAdd(grouped, i), 1); });
+  }
+
   void copyPanels(Value* panel, std::int64_t count) {
-    Value* source = sourcePanel(panel);
-    std::vector<Value*> packed;
-    for (std::int64_t p = 0; p < count; ++p) packed.push_back(packedPanel(panel, p));
+    Value* source = vectors_.at(function_->getArg(2), times(panel, shape_.lines));
+    Value* packed = packedPanel(panel);
+    Value* panelSize = times(steps_, shape_.padded);
     emitLoop(builder_, "copy", steps_, 1, [&](Value* k) {
-      Value* row = vectors_.at(source, builder_.CreateMul(k, constant(shape_.strideK)));
+      Value* row = vectors_.at(source, builder_.CreateMul(k, strideK_));
       if (count > 1) prefetchRow(row, count * shape_.lines);
-      for (std::int64_t p = 0; p < count; ++p) {
-        Value* target = vectors_.at(packed[static_cast<std::size_t>(p)], builder_.CreateMul(k, constant(shape_.padded)));
+      Value* target = vectors_.at(packed, times(k, shape_.padded));
+      emitLoop(builder_, "member", constant(count), 1, [&](Value* member) {
+        Value* from = vectors_.at(row, times(member, shape_.lines));
+        Value* to = vectors_.at(target, builder_.CreateMul(member, panelSize));
         for (std::int64_t line = 0; line < shape_.lines; line += vectors_.lanes()) {
-          Value* value = vectors_.load(vectors_.at(row, p * shape_.lines + line), shape_.lines - line);
-          vectors_.store(value, vectors_.at(target, line), shape_.padded - line, shape_.aligned);
+          vectors_.store(vectors_.load(vectors_.at(from, line), shape_.lines - line), vectors_.at(to, line),
+                         shape_.padded - line, shape_.aligned);
         }
-      }
+      });
     });
   }
 
   void prefetchRow(Value* row, std::int64_t elements) {
-    for (std::int64_t offset = 0; offset < elements; offset += 64 / vectors_.bytes()) {
-      prefetch(row, kPrefetchSteps * shape_.strideK + offset);
-    }
+    Value* ahead = builder_.CreateGEP(vectors_.elementType(), row, times(strideK_, kPrefetchSteps));
+    for (std::int64_t offset = 0; offset < elements; offset += 64 / vectors_.bytes()) prefetch(ahead, offset);
   }
 
   // May lie beyond the operand: a prefetch reads nothing.
@@ -111,26 +126,35 @@ class PackEmitter {
   // Steps are adjacent: squares of lanes x lanes are transposed in registers, steps that fill none are gathered.
   void transposePanel(Value* panel) {
     Value* source = sourcePanel(panel);
-    Value* packed = packedPanel(panel, 0);
+    Value* packed = packedPanel(panel);
     Value* whole = builder_.CreateAnd(steps_, constant(-vectors_.lanes()));
+    const std::int64_t wholeLines = shape_.lines / vectors_.lanes() * vectors_.lanes();
     emitLoop(builder_, "squares", whole, vectors_.lanes(), [&](Value* k) {
-      Value* target = vectors_.at(packed, builder_.CreateMul(k, constant(shape_.padded)));
-      for (std::int64_t line = 0; line < shape_.padded; line += vectors_.lanes()) {
-        std::vector<Value*> rows;
-        for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
-          const bool present = line + i < shape_.lines;
-          Value* row = vectors_.at(source, builder_.CreateAdd(k, constant((line + i) * shape_.strideLine)));
-          if (present) prefetch(row, kPrefetchLines * 64 / vectors_.bytes());
-          rows.push_back(present ? vectors_.load(row, vectors_.lanes()) : vectors_.zero());
-        }
-        transpose(rows);
-        for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
-          vectors_.store(rows[static_cast<std::size_t>(i)], vectors_.at(target, i * shape_.padded + line),
-                         shape_.padded - line, shape_.aligned);
-        }
+      Value* from = vectors_.at(source, k);
+      Value* target = vectors_.at(packed, times(k, shape_.padded));
+      emitLoop(builder_, "lines", constant(wholeLines), vectors_.lanes(), [&](Value* line) {
+        transposeSquare(vectors_.at(from, builder_.CreateMul(line, strideLine_)), vectors_.at(target, line),
+                        vectors_.lanes(), vectors_.lanes());
+      });
+      for (std::int64_t line = wholeLines; line < shape_.padded; line += vectors_.lanes()) {
+        transposeSquare(vectors_.at(from, times(strideLine_, line)), vectors_.at(target, line), shape_.lines - line,
+                        shape_.padded - line);
       }
     });
-    gatherSteps(source, packed, whole, steps_);
+    gatherSteps(source, packed, whole);
+  }
+
+  void transposeSquare(Value* source, Value* target, std::int64_t lines, std::int64_t padded) {
+    std::vector<Value*> rows;
+    for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
+      Value* row = vectors_.at(source, times(strideLine_, i));
+      if (i < lines) prefetch(row, kPrefetchLines * 64 / vectors_.bytes());
+      rows.push_back(i < lines ? vectors_.load(row, vectors_.lanes()) : vectors_.zero());
+    }
+    transpose(rows);
+    for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
+      vectors_.store(rows[static_cast<std::size_t>(i)], vectors_.at(target, i * shape_.padded), padded, shape_.aligned);
+    }
   }
 
   // Swaps the off-diagonal halves of ever larger squares (Eklundh, 1972).
@@ -154,14 +178,14 @@ class PackEmitter {
     }
   }
 
-  // Element by element, for strides that no vector load fits.
-  void gatherSteps(Value* source, Value* packed, Value* begin, Value* end) {
-    emitLoop(builder_, "gather", builder_.CreateSub(end, begin), 1, [&](Value* i) {
+  // Element by element, for strides that no vector load fits, from step `begin` on.
+  void gatherSteps(Value* source, Value* packed, Value* begin) {
+    emitLoop(builder_, "gather", builder_.CreateSub(steps_, begin), 1, [&](Value* i) {
       Value* k = builder_.CreateAdd(begin, i);
-      Value* column = vectors_.at(source, builder_.CreateMul(k, constant(shape_.strideK)));
-      Value* target = vectors_.at(packed, builder_.CreateMul(k, constant(shape_.padded)));
+      Value* step = vectors_.at(source, builder_.CreateMul(k, strideK_));
+      Value* target = vectors_.at(packed, times(k, shape_.padded));
       emitLoop(builder_, "lines", constant(shape_.lines), 1, [&](Value* line) {
-        Value* element = vectors_.loadElement(vectors_.at(column, builder_.CreateMul(line, constant(shape_.strideLine))));
+        Value* element = vectors_.loadElement(vectors_.at(step, builder_.CreateMul(line, strideLine_)));
         vectors_.storeElement(element, vectors_.at(target, line));
       });
       for (std::int64_t line = shape_.lines; line < shape_.padded; ++line) {
@@ -175,6 +199,8 @@ class PackEmitter {
   const PackShape shape_;
   llvm::Function* function_ = nullptr;
   Value* steps_ = nullptr;
+  Value* strideLine_ = nullptr;
+  Value* strideK_ = nullptr;
 };
 
 }  // namespace
