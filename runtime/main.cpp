@@ -158,6 +158,7 @@ int runMpi(Session& session, const std::function<void()>& prepare) {
     throw failure(kExitUsage, diag::TransportUnavailable, std::string("mpi"), std::string(fault));
   }
   session.startedByMpi = true;
+  catchSignals(session);
   // Every rank meets the same failure; rank 0 tells it, unless it alone did not meet it.
   const auto fail = [&](const Failure& failed) {
     if (world.rank != 0) usleep(300000);
