@@ -182,6 +182,13 @@ Options parseOptions(int argc, char** argv, const std::string& program) {
       throw failure(kExitUsage, diag::OptionValue, "--" + std::string(row->name), value, std::string(row->takes));
     }
   }
+  // Flag beats environment beats default; a variable that does not parse is an error, never ignored.
+  if (const char* threads = std::getenv("GSHARD_THREADS"); threads != nullptr && options.threads == 0) {
+    if (!parseInteger(threads, 1, options.threads)) {
+      throw failure(kExitUsage, diag::OptionValue, std::string("GSHARD_THREADS"), std::string(threads),
+                    std::string("a whole number of at least 1"));
+    }
+  }
   return options;
 }
 

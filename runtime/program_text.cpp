@@ -264,7 +264,7 @@ std::string infoJson(const gshard_rt_program& program) {
   info["arena_bytes"] = program.arena_bytes;
   info["persistent_bytes"] = program.persistent_bytes;
   info["planned_peak_bytes"] = totals.peak;
-  info["planned_bytes"] = totals.bytes;
+  info["planned_comm_bytes"] = totals.bytes;
   Json parameters = Json::array();
   for (std::int64_t i = 0; i < program.parameter_count; ++i) {
     const gshard_rt_parameter& parameter = program.parameters[i];
