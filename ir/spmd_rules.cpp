@@ -5,7 +5,9 @@
 
 namespace gshard {
 
-bool tilesNestIn(std::int64_t dim, std::int64_t a, std::int64_t b) { return b * partSize(dim, a * b) == partSize(dim, a); }
+bool tilesNestIn(std::int64_t dim, std::int64_t a, std::int64_t b) {
+  return a == 1 || b == 1 || b * partSize(dim, a * b) == partSize(dim, a);      // any part of an unsplit dim lies in it
+}
 
 std::optional<std::string> checkMinorAxes(const OpView& op, const Sharding& whole, const Sharding& split, std::int64_t dim,
                                           const std::vector<AxisRef>& axes) {

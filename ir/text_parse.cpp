@@ -396,7 +396,7 @@ class ModuleReader {
   Literal takeNumbers() {
     Literal literal;
     const auto one = [&]() {
-      const bool isWhole = in_.peek().kind == IrTokenKind::Number && in_.peek().text.find_first_of(".eE") == std::string::npos;
+      const bool isWhole = in_.peek().kind == IrTokenKind::Number && in_.peek().text.find_first_not_of("-0123456789") == std::string::npos;
       if (isWhole) {
         literal.ints.push_back(in_.takeInt());
         literal.floats.push_back(static_cast<double>(literal.ints.back()));

@@ -1,6 +1,5 @@
 // pad: low and high (negative ones cut) and interior padding per dim, with a scalar operand as value.
 #include <algorithm>
-#include <bit>
 
 #include "ir/op_rules.h"
 
@@ -41,20 +40,23 @@ static void padFactors(const OpView& op, FactorBuilder& factors) {
   }
 }
 
-// Whether the padding is a zero of either sign: the only one that adds up to itself.
-static bool padsWithZero(const OpView& op) {
+// The constant that pads, if it is one.
+static const Literal* constantPadding(const OpView& op) {
   const ValueId value = op.op().operands[1];
   for (const Op& each : op.function().ops) {
-    if (each.kind != OpKind::Constant || each.results[0] != value) continue;
-    const Literal& literal = OpView(op.module(), op.function(), each).literalAttr("value");
-    return literal.floats.empty() ? literal.ints[0] == 0 : literal.floats[0] == 0;
+    if (each.kind == OpKind::Constant && each.results[0] == value) return std::get_if<Literal>(each.attributes.find("value"));
   }
-  return false;
+  return nullptr;
 }
 
+// A constant is the same on every device: extremes keep it as it is, a zero of either sign adds up to itself. Any other
+// padding has to be pending like x.
 static std::variant<NotLinear, Joint, Separate> padLinearity(const OpView& op) {
+  const Literal* padding = constantPadding(op);
+  if (padding == nullptr) return Joint{.over = anyReduction, .which = allOperands};
   ReductionSet over = only(Reduction::Max) | only(Reduction::Min) | only(Reduction::Any) | only(Reduction::All);
-  if (padsWithZero(op)) over |= only(Reduction::Sum) | only(Reduction::Prod);
+  const bool isZero = padding->floats.empty() ? padding->ints[0] == 0 : padding->floats[0] == 0;
+  if (isZero) over |= only(Reduction::Sum) | only(Reduction::Prod);
   return Joint{.over = over, .which = OperandMask{1}};
 }
 
