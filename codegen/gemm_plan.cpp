@@ -127,57 +127,122 @@ static void chooseCore(Groups groups, GemmPlan& plan) {
   for (const GemmSide& side : groups.sum) plan.loops.push_back({side, true});
 }
 
+// Few rows against a transposed B (dX = dY * W^T for a small batch): packing B would cost as much as the product. With
+// the operands exchanged W is read in place, one value at a time, and only the small result is scattered.
+static void exchangeIfTransposed(std::int64_t lanes, GemmPlan& plan) {
+  constexpr std::int64_t kMostRows = 64, kLeastSteps = 128;
+  const bool transposed = plan.n.size > 1 && plan.n.strideB != 1 && plan.k.strideB == 1;
+  const bool fewRows = 2 * plan.m.size >= lanes && plan.m.size <= kMostRows && plan.n.size >= 2 * plan.m.size;
+  if (plan.scatterC || !transposed || !fewRows || plan.k.size < kLeastSteps) return;
+  std::swap(plan.m, plan.n);
+  for (GemmSide* side : {&plan.m, &plan.n, &plan.k}) std::swap(side->strideA, side->strideB);
+  for (GemmLoop& loop : plan.loops) std::swap(loop.side.strideA, loop.side.strideB);
+  plan.swapped = !plan.swapped;
+  plan.scatterC = true;
+}
+
 // ---- tile and blocks
 
 struct Tile {
   std::int64_t height, vectors;
 };
 
-// Of the tiles whose accumulators, B vectors and one broadcast fit the registers, the one with most accumulators; ties by
-// fewer loads per multiply-add. 14 x 2 at 32 registers, 4 x 3 at 16 (toolchain.md, section 4).
-static Tile largeTile(const TargetShape& shape) {
-  // Without FMA the product needs a register of its own before it is added.
+// The tallest tile of so many vectors: sums, vectors of B and one broadcast (two values without FMA, where the product
+// needs a register of its own) fit the registers.
+static Tile tallest(std::int64_t vectors, const TargetShape& shape) {
+  constexpr std::int64_t kMostRows = 24;  // beyond, code grows and nothing gets faster
   const std::int64_t spare = shape.hasFma ? 1 : 2;
+  return {std::clamp<std::int64_t>((shape.vectorRegisters - spare - vectors) / vectors, 1, kMostRows), vectors};
+}
+
+struct Panels {
+  std::int64_t count, height, tall;  // balanced: `tall` panels have `height` rows, the others one less
+};
+
+static Panels balancedPanels(std::int64_t size, std::int64_t mostHeight) {
+  const std::int64_t count = ceilDiv(size, mostHeight);
+  const std::int64_t height = std::max<std::int64_t>(1, ceilDiv(size, std::max<std::int64_t>(1, count)));
+  return {count, height, size - count * (height - 1)};
+}
+
+// Half cycles of one step of k at two multiply-adds and two loads a cycle, four cycles of latency.
+static std::int64_t stepCost(std::int64_t height, std::int64_t vectors) {
+  if (height == 0 || vectors == 0) return 0;
+  return std::max<std::int64_t>({height * vectors, height + vectors, 8});
+}
+
+static std::int64_t tileCost(std::int64_t rows, std::int64_t vectorsN, const Tile& tile) {
+  const Panels panels = balancedPanels(rows, tile.height);
+  const std::int64_t whole = vectorsN / tile.vectors, rest = vectorsN % tile.vectors;
+  const auto cost = [&](std::int64_t height) {
+    return whole * stepCost(height, tile.vectors) + stepCost(height, rest);
+  };
+  return panels.tall * cost(panels.height) + (panels.count - panels.tall) * cost(panels.height - 1);
+}
+
+static constexpr std::int64_t kSkinnyPanels = 2;  // so few readings of B never pay for a copy
+
+// Better of two tiles of equal cost: one that leaves B in place, then most sums in flight, then B read less often, then
+// fewest loads.
+static bool isBetter(const Tile& tile, const Tile& other, std::int64_t rows) {
+  const auto panels = [rows](const Tile& each) { return ceilDiv(rows, each.height); };
+  const auto skinny = [&](const Tile& each) { return panels(each) <= kSkinnyPanels; };
+  const auto sums = [&](const Tile& each) {
+    return each.vectors * (skinny(each) ? balancedPanels(rows, each.height).height : each.height);
+  };
+  if (skinny(tile) != skinny(other)) return skinny(tile);
+  if (sums(tile) != sums(other)) return sums(tile) > sums(other);
+  if (skinny(tile) && panels(tile) != panels(other)) return panels(tile) < panels(other);
+  return tile.height + tile.vectors < other.height + other.vectors;
+}
+
+// Of the tiles that fit the registers, the cheapest; those within 2% count as equal. Large products get 14 x 2 at 32
+// registers, 4 x 3 at 16 (toolchain.md, section 4); few rows or columns give other shapes.
+static Tile chooseTile(std::int64_t rows, std::int64_t vectorsN, const TargetShape& shape) {
+  const std::int64_t mostVectors = std::clamp<std::int64_t>(vectorsN, 1, 6);
+  std::int64_t least = tileCost(rows, vectorsN, tallest(1, shape));
+  for (std::int64_t vectors = 2; vectors <= mostVectors; ++vectors) {
+    least = std::min(least, tileCost(rows, vectorsN, tallest(vectors, shape)));
+  }
   Tile best{1, 1};
-  for (std::int64_t vectors = 2; vectors <= 4; ++vectors) {
-    const std::int64_t height = (shape.vectorRegisters - spare - vectors) / vectors;
-    const std::int64_t size = height * vectors, bestSize = best.height * best.vectors;
-    if (size > bestSize || (size == bestSize && height + vectors < best.height + best.vectors)) best = {height, vectors};
+  for (std::int64_t vectors = 1; vectors <= mostVectors; ++vectors) {
+    const Tile tile = tallest(vectors, shape);
+    if (50 * tileCost(rows, vectorsN, tile) <= 51 * least && isBetter(tile, best, rows)) best = tile;
   }
   return best;
 }
 
-// Few rows: as many vectors of columns as fit beside them, so that the sums hide the latency of the multiply-adds.
-static Tile flatTile(std::int64_t rows, const TargetShape& shape) {
-  const std::int64_t spare = shape.hasFma ? 1 : 2;
-  return {rows, std::clamp<std::int64_t>((shape.vectorRegisters - spare) / (rows + 1), 1, 6)};
+// Lines of L1 that fall into one set when `count` rows lie `stride` bytes apart; 8 ways of 4 KiB are what both AMD and
+// Intel have had for long (12 on the newest).
+static std::int64_t linesPerSet(std::int64_t count, std::int64_t stride) {
+  constexpr std::int64_t kSets = 64, kLine = 64;
+  std::int64_t uses[kSets] = {}, most = 0;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int64_t set = ((row * stride / kLine) % kSets + kSets) % kSets;
+    most = std::max(most, ++uses[set]);
+  }
+  return most;
 }
 
-// Few columns: one or two vectors, taller panels.
-static Tile narrowTile(std::int64_t columns, std::int64_t lanes, const TargetShape& shape, Tile tile) {
-  const std::int64_t vectors = ceilDiv(columns, lanes);
-  if (vectors >= tile.vectors) return tile;
-  const std::int64_t spare = shape.hasFma ? 1 : 2;
-  return {std::max<std::int64_t>(1, std::min<std::int64_t>(24, (shape.vectorRegisters - spare - vectors) / vectors)),
-          vectors};
-}
+static constexpr std::int64_t kLinesPerSet = 6;  // two of eight ways are left to B
+static constexpr std::int64_t kLeastHeight = 6;  // enough sums in flight, nearly
 
 static constexpr std::int64_t kMaxBlockK = 1024;
 static constexpr std::int64_t kMaxPrefetchedK = 256;  // what is fetched ahead has to stay in L1 and L2 until it is used
 static constexpr std::int64_t kMaxBlockColumns = 2048;
 static constexpr std::int64_t kBlockBytesPackedA = 4 * 1024 * 1024;
 
-static void chooseTile(const TargetShape& shape, GemmPlan& plan) {
+static void shapePanels(const TargetShape& shape, GemmPlan& plan) {
   const std::int64_t bytes = elementBytes(plan.element);
   plan.vectorLanes = shape.lanes(bytes);
-  Tile tile = largeTile(shape);
-  const bool flat = plan.m.size < tile.height;
-  if (flat) tile = flatTile(plan.m.size, shape);
-  tile = narrowTile(plan.n.size, plan.vectorLanes, shape, tile);
-
-  plan.panelsM = ceilDiv(plan.m.size, tile.height);
-  plan.height = std::max<std::int64_t>(1, ceilDiv(plan.m.size, std::max<std::int64_t>(1, plan.panelsM)));
-  plan.tallPanels = plan.m.size - plan.panelsM * (plan.height - 1);
+  Tile tile = chooseTile(plan.m.size, ceilDiv(plan.n.size, plan.vectorLanes), shape);
+  if (plan.scatterC && plan.k.strideA == 1) {
+    while (tile.height > kLeastHeight && linesPerSet(tile.height, plan.m.strideA * bytes) > kLinesPerSet) --tile.height;
+  }
+  const Panels panels = balancedPanels(plan.m.size, tile.height);
+  plan.panelsM = panels.count;
+  plan.height = panels.height;
+  plan.tallPanels = panels.tall;
   plan.width = tile.vectors * plan.vectorLanes;
   plan.panelsN = ceilDiv(plan.n.size, plan.width);
   plan.lastWidth = plan.n.size - std::max<std::int64_t>(0, plan.panelsN - 1) * plan.width;
@@ -199,24 +264,9 @@ static void chooseBlocks(const TargetShape& shape, GemmPlan& plan) {
   plan.blockPanelsN = balanced(plan.panelsN, std::min(kMaxBlockColumns, bytesB / rowBytes) / plan.width);
 }
 
-static constexpr std::int64_t kSkinnyPanels = 2;  // so few readings of B never pay for a copy
-
-// Lines of L1 that fall into one set when `count` rows lie `stride` bytes apart; 8 ways of 4 KiB are what both AMD and
-// Intel have had for long (12 on the newest).
-static std::int64_t linesPerSet(std::int64_t count, std::int64_t stride) {
-  constexpr std::int64_t kSets = 64, kLine = 64;
-  std::int64_t uses[kSets] = {}, most = 0;
-  for (std::int64_t row = 0; row < count; ++row) {
-    const std::int64_t set = ((row * stride / kLine) % kSets + kSets) % kSets;
-    most = std::max(most, ++uses[set]);
-  }
-  return most;
-}
-
 // Reading in place saves the copy; it loses when rows evict each other, or when an operand is read so often, from so many
 // pages, that the copy is soon paid. Figures: bench/gemm on Zen 4 with AVX-512 and with AVX2, and toolchain.md section 4.
 static GemmAccess accessOfA(const GemmPlan& plan) {
-  constexpr std::int64_t kLinesPerSet = 6;
   if (plan.panelsN <= 1) return GemmAccess::InPlace;
   const bool steadyRows = plan.k.strideA == 1 || plan.k.size == 1;
   const std::int64_t stride = plan.m.strideA * elementBytes(plan.element);
@@ -260,7 +310,8 @@ bool gemmFits(const GemmDesc& desc) {
 GemmPlan planGemm(const GemmDesc& desc, const TargetShape& shape) {
   GemmPlan plan;
   GSHARD_CHECK(planLetters(desc, plan), "a product has more loops outside its core than gemm_abi.h allows");
-  chooseTile(shape, plan);
+  exchangeIfTransposed(shape.lanes(elementBytes(plan.element)), plan);
+  shapePanels(shape, plan);
   chooseAccess(shape, plan);
   chooseBlocks(shape, plan);
   return plan;

@@ -4,7 +4,7 @@
 #include "runtime/gemm_driver.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace gshard {
 namespace {
@@ -138,13 +138,21 @@ class Product {
 
   // Between the result, whose columns are apart, and the tile.
   void copyTile(char* c, int64_t rows, int64_t columns, bool toResult) {
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = 0; column < columns; ++column) {
-        char* outside = advance(c, row * desc_.m.strideC + column * desc_.n.strideC);
-        char* inside = advance(tile_, (row * desc_.width + column) * desc_.elementBytes);
-        const size_t bytes = static_cast<size_t>(desc_.elementBytes);
-        if (toResult) std::memcpy(outside, inside, bytes);
-        else std::memcpy(inside, outside, bytes);
+    if (desc_.elementBytes == 4) copyElements(reinterpret_cast<int32_t*>(c), rows, columns, toResult);
+    else copyElements(reinterpret_cast<int64_t*>(c), rows, columns, toResult);
+  }
+
+  template <class Bits>
+  void copyElements(Bits* c, int64_t rows, int64_t columns, bool toResult) {
+    Bits* tile = reinterpret_cast<Bits*>(tile_);
+    const int64_t rowStride = desc_.m.strideC / desc_.elementBytes, columnStride = desc_.n.strideC / desc_.elementBytes;
+    for (int64_t column = 0; column < columns; ++column) {
+      Bits* outside = c + column * columnStride;
+      Bits* inside = tile + column;
+      if (toResult) {
+        for (int64_t row = 0; row < rows; ++row) outside[row * rowStride] = inside[row * desc_.width];
+      } else {
+        for (int64_t row = 0; row < rows; ++row) inside[row * desc_.width] = outside[row * rowStride];
       }
     }
   }

@@ -266,6 +266,17 @@ TEST_P(GemmOnCpu, LargeEnoughForSeveralBlocks) {
   checkAll(descs, *target_);
 }
 
+TEST_P(GemmOnCpu, FewRowsAgainstATransposedOperand) {
+  std::vector<GemmDesc> descs;
+  for (const std::int64_t rows : {2, 5, 8, 16, 30, 64}) {
+    descs.push_back(plain(GemmElement::F32, rows, 150, 131, 2));
+    descs.push_back(plain(GemmElement::F64, rows, 140, 256, 3));
+    descs.push_back(plain(GemmElement::F32, rows, 130, 1024, 2));
+    descs.back().addToC = true;
+  }
+  checkAll(descs, *target_);
+}
+
 TEST_P(GemmOnCpu, AddsToTheResult) {
   std::vector<GemmDesc> descs;
   for (const int layout : {0, 1, 2, 4, 16, 23}) {
@@ -357,6 +368,45 @@ INSTANTIATE_TEST_SUITE_P(Cpus, GemmOnCpu, testing::Values("native", "x86-64-v4",
                            return name;
                          });
 
+// ---- epilogue
+
+struct EpilogueUse {
+  float* c;
+  std::int64_t rowStride, columnStride, batchStride;
+  std::vector<int> calls;
+};
+
+void doubleFinished(void* context, const std::int64_t* loops, std::int64_t row, std::int64_t rows, std::int64_t column,
+                    std::int64_t columns) {
+  EpilogueUse& use = *static_cast<EpilogueUse*>(context);
+  for (std::int64_t r = row; r < row + rows; ++r) {
+    for (std::int64_t c = column; c < column + columns; ++c) {
+      const std::int64_t at = loops[0] * use.batchStride + r * use.rowStride + c * use.columnStride;
+      use.c[at] *= 2;
+      ++use.calls[static_cast<std::size_t>(at)];
+    }
+  }
+}
+
+TEST(GemmEpilogue, RunsOnceOnEveryFinishedElement) {
+  const std::unique_ptr<Target> target = targetFor("native");
+  const std::int64_t batch = 2, m = 45, n = 70, k = 1500;
+  GemmDesc desc = plain(GemmElement::F32, m, n, k, 0);
+  desc.letters.push_back({.group = GemmGroup::Batch, .size = batch, .strideA = m * k, .strideB = n * k, .strideC = m * n});
+  const GemmPlan plan = planGemm(desc, target->shape());
+  const GemmProgram program({plan}, *target);
+  Operands<float> once(desc, 1, plan), doubled(desc, 1, plan);
+  runProduct(program.desc(0), once, {}, 1);
+  gshard_rt_gemm_desc withEpilogue = *program.desc(0);
+  withEpilogue.epilogue = &doubleFinished;
+  EpilogueUse use{doubled.origin(2), n, 1, m * n, std::vector<int>(static_cast<std::size_t>(batch * m * n), 0)};
+  gshard_rt_gemm(&withEpilogue, doubled.origin(0), doubled.origin(1), doubled.origin(2), doubled.workspace(), nullptr, &use, 0, 1);
+  for (std::int64_t i = 0; i < batch * m * n; ++i) {
+    ASSERT_EQ(1, use.calls[static_cast<std::size_t>(i)]) << i;
+    ASSERT_EQ(2 * once.origin(2)[i], doubled.origin(2)[i]) << i;
+  }
+}
+
 // ---- plans
 
 TEST(GemmPlan, TileFollowsTheRegisters) {
@@ -371,6 +421,24 @@ TEST(GemmPlan, TileFollowsTheRegisters) {
   plan = planGemm(desc, avx2);
   EXPECT_EQ(4, plan.height);
   EXPECT_EQ(24, plan.width);
+}
+
+TEST(GemmPlan, FewRowsGiveOneFlatPanel) {
+  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
+  const GemmPlan plan = planGemm(plain(GemmElement::F32, 8, 4096, 1024, 0), avx512);
+  EXPECT_EQ(8, plan.height);
+  EXPECT_EQ(48, plan.width);
+  EXPECT_EQ(GemmAccess::InPlace, plan.accessB);
+  EXPECT_TRUE(plan.prefetchB);
+}
+
+TEST(GemmPlan, SkinnyAndTransposedReadsTheLargeOperandInPlace) {
+  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
+  const GemmPlan plan = planGemm(plain(GemmElement::F32, 16, 784, 512, 2), avx512);
+  EXPECT_TRUE(plan.swapped);
+  EXPECT_TRUE(plan.scatterC);
+  EXPECT_EQ(784, plan.m.size);
+  EXPECT_EQ(GemmAccess::InPlace, plan.accessA);
 }
 
 TEST(GemmPlan, HeightsAreBalanced) {
