@@ -1,0 +1,23 @@
+// The entrance: loads files, and elaborates once, or twice when integer splits decide the number of devices.
+#include "sema/elaborate.h"
+
+#include "sema/elaborator.h"
+
+namespace gshard {
+
+std::optional<Module> elaborate(const ast::File& main, SourceManager& sources, const ElaborateOptions& options,
+                                DiagSink& sink) {
+  sema::Program program;
+  if (!sema::loadProgram(main, sources, options, sink, program)) return std::nullopt;
+  // The first run has one device and counts what integer splits ask for; it is the result unless they ask for more.
+  CollectingSink collected;
+  sema::Elaborator first(program, sources, options, collected);
+  std::optional<Module> module = first.run(std::nullopt);
+  if (!first.meshKnown() && !options.devices && first.largestIntegerSplit() > 1) {
+    return sema::Elaborator(program, sources, options, sink).run(first.largestIntegerSplit());
+  }
+  for (const Diagnostic& diagnostic : collected.diagnostics()) sink.report(diagnostic);
+  return module;
+}
+
+}  // namespace gshard
