@@ -73,7 +73,9 @@ class Machine {
     switch (work) {
       case TileWork::Local: runOnTiles(view); break;
       case TileWork::Redistribute:
-        devices_.redistribute(values_[op.operands[0].index], values_[op.results[0].index], &result_.bytesReceived);
+        for (std::size_t i = 0; i < op.results.size(); ++i) {
+          devices_.redistribute(values_[op.operands[i].index], values_[op.results[i].index], &result_.bytesReceived);
+        }
         break;
       case TileWork::Whole: runWhole(view); break;
     }

@@ -49,7 +49,9 @@ std::optional<ResultTypes> inferCollective(const OpView& op, DiagSink& diag) {
               "is none of sum, prod, max, min, any, all");
     return std::nullopt;
   }
-  return ResultTypes{op.operandType(0)};
+  ResultTypes types;
+  for (std::size_t i = 0; i < op.operandCount(); ++i) types.push_back(op.operandType(i));
+  return types;
 }
 
 }  // namespace gshard

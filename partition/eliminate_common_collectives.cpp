@@ -12,7 +12,7 @@ namespace {
 
 bool isShardingChange(const Op& op) {
   const LocalizeRule& rule = *opDef(op.kind).localize;
-  return std::holds_alternative<Communicates>(rule) && !op.operands.empty();
+  return std::holds_alternative<OwnTiles>(rule) && !op.operands.empty();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class Chooser {
 
   OpPlan choose() {
     for (const FactorAxes& axes : candidates()) consider(planFor(axes));
-    if (best_->cost > 0 && isMove(op_.op().kind)) consider(exchangePlan());
+    if (best_->bytes > 0 && isMove(op_.op().kind)) consider(exchangePlan());
     return *std::move(best_);
   }
 
@@ -106,7 +106,8 @@ class Chooser {
     plan.madePartial.resize(plan.operands.size());
     for (std::size_t f = 0; f < axes.size(); ++f) addReduction(plan, static_cast<int>(f));
     for (Sharding& result : plan.results) result = canonical(op_.mesh(), std::move(result));
-    plan.cost = bytesOf(plan) + repeatedFlops(axes) / kFlopsPerByte + penalty(axes);
+    plan.bytes = bytesOf(plan);
+    plan.cost = plan.bytes + repeatedFlops(axes) / kFlopsPerByte + penalty(axes);
     return plan;
   }
 
@@ -124,7 +125,8 @@ class Chooser {
   void addReduction(OpPlan& plan, int f) const {
     const Factor& factor = factors_.factors[static_cast<std::size_t>(f)];
     const AxisList& axes = plan.axes[static_cast<std::size_t>(f)];
-    if (axes.empty() || factor.kind == FactorKind::Candidates || inResult(f)) return;
+    if (axes.empty() || inResult(f)) return;
+    if (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup) return;
     for (const AxisRef& axis : axes) {
       for (Sharding& result : plan.results) result.partial.push_back({axis, factor.reduction});
       if (!factor.othersPartial) continue;
@@ -151,7 +153,7 @@ class Chooser {
   // ---- cost
 
   // An operand may stay partial where the op accepts it; then its completion is paid for behind the op.
-  double bytesOf(OpPlan& plan) const {
+  double bytesOf(const OpPlan& plan) const {
     std::vector<Sharding> results = plan.results;
     std::vector<Sharding> needed = plan.operands;
     for (std::size_t i = 0; i < needed.size(); ++i) {

@@ -17,7 +17,8 @@ struct OpPlan {
   std::vector<Sharding> results;                 // tiles made; partial: the reductions that begin in this op
   // Per operand, axes over which it has to be made partial: it enters a sum that the op splits, but only once.
   std::vector<std::vector<PartialAxis>> madePartial;
-  double cost = 0;
+  double bytes = 0;                              // received, by the busiest device
+  double cost = 0;                               // bytes and repeated work
 };
 
 // What an op finds: every operand in the shardings in which it exists by now, and how its results are meant to be split.

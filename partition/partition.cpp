@@ -155,11 +155,14 @@ class FunctionPartitioner {
     for (std::size_t r = 0; r < op.results.size(); ++r) {
       versions_[op.results[r].index] = {pending.asMade(op.results[r], item.plan.results[r])};
     }
-    if (op.results.size() == 1) isFree_[op.results[0].index] = isGenerator(op) && pending.of(op.results[0]).empty();
+    if (op.results.size() == 1) isFree_[op.results[0].index] = isGenerator(op, item.factors) && pending.of(op.results[0]).empty();
   }
 
-  // Ops whose elements follow from indices, or from one element.
-  bool isGenerator(const Op& op) const {
+  // Ops whose elements follow from indices, or from one element, and that run on any tiles.
+  bool isGenerator(const Op& op, const OpFactors& factors) const {
+    for (const std::vector<int>& dim : factors.results[0]) {
+      if (dim.empty()) return false;
+    }
     if (std::holds_alternative<LowerGenerate>(*opDef(op.kind).lower)) return true;
     return isMove(op.kind) && op.operands.size() == 1 && function_.type(op.operands[0]).isScalar();
   }

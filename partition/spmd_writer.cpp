@@ -67,17 +67,6 @@ ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Reques
 
 namespace {
 
-// The one dim whose axes a permute changes, or -1 when it changes several: then it is written as an exchange.
-std::int64_t permutedDim(const Sharding& from, const Sharding& to) {
-  std::int64_t changed = -1;
-  for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
-    if (from.dims[dim] == to.dims[dim]) continue;
-    if (changed >= 0) return -1;
-    changed = static_cast<std::int64_t>(dim);
-  }
-  return changed;
-}
-
 std::string quoted(const Module& module, const Sharding& sharding) {
   const std::string text = printSharding(module.mesh, sharding);
   return text.substr(1, text.size() - 2);        // without the braces
@@ -86,7 +75,6 @@ std::string quoted(const Module& module, const Sharding& sharding) {
 }  // namespace
 
 ValueId SpmdWriter::writeStep(ValueId from, const ReshardStep& step, ValueId original, const Request& request) {
-  const Sharding before = *function_.value(from).sharding;
   Op op{step.kind, {from}, {}, {}, request.range, request.phase};
   op.reason = request.user + " needs it as " + quoted(module_, step.to);
   if (step.kind == OpKind::AllReduce || step.kind == OpKind::ReduceScatter) {
@@ -104,16 +92,10 @@ ValueId SpmdWriter::writeStep(ValueId from, const ReshardStep& step, ValueId ori
     op.attributes.set("axes", step.axes);
     op.attributes.set("split_dim", step.dim);
     op.attributes.set("concat_dim", step.otherDim);
+  } else if (step.kind == OpKind::CollectivePermute) {
+    op.attributes.set("axes", step.axes);
   } else {
-    const std::int64_t dim = step.kind == OpKind::CollectivePermute ? permutedDim(before, step.to) : -1;
-    if (dim >= 0) {
-      op.attributes.set("axes_from", before.dims[static_cast<std::size_t>(dim)]);
-      op.attributes.set("axes_to", step.to.dims[static_cast<std::size_t>(dim)]);
-      op.attributes.set("dim", dim);
-    } else {
-      op.kind = OpKind::Exchange;
-      op.attributes.set("move", std::string());
-    }
+    op.attributes.set("move", std::string());
   }
   op.results = {newValue(function_.value(original), step.to)};
   const ValueId result = op.results[0];

@@ -1,13 +1,17 @@
-// all_reduce: a pending reduction is finished on every device of a group.
+// all_reduce: a pending reduction is finished on every device of a group. Several values may be reduced at once (small ones
+// are combined): result i is operand i.
 #include "ir/spmd_rules.h"
 
 namespace gshard {
 
 static std::optional<std::string> checkAllReduce(const OpView& op) {
-  const Sharding& from = shardingOf(op, op.op().operands[0]);
-  const Sharding& to = shardingOf(op, op.op().results[0]);
-  if (from.dims != to.dims) return "dims differ";
-  return checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op));
+  for (std::size_t i = 0; i < op.operandCount(); ++i) {
+    const Sharding& from = shardingOf(op, op.op().operands[i]);
+    const Sharding& to = shardingOf(op, op.op().results[i]);
+    if (from.dims != to.dims) return "dims differ";
+    if (std::optional<std::string> fault = checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op))) return fault;
+  }
+  return std::nullopt;
 }
 
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}};
@@ -18,7 +22,7 @@ static constexpr Example kExamples[] = {
 constinit const OpDef kAllReduceOp = {
     .name = "all_reduce",
     .doc = "the pending `reduction` over `axes` is finished: every device of the group holds the result",
-    .operands = OperandSpec{"x"},
+    .operands = OperandSpec{"x…", 1, -1},
     .attributes = kAttributes,
     .examples = kExamples,
     .infer = &inferCollective,

@@ -64,6 +64,7 @@ class Generator {
       auto& dim = result.sharding.dims[static_cast<std::size_t>(below(type.rank()))];
       dim.push_back(wholeAxis(module().mesh, axis));
     }
+    result.sharding = canonical(module().mesh, result.sharding);   // an axis of size 1 splits nothing
     return result;
   }
 
