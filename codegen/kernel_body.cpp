@@ -294,10 +294,16 @@ static llvm::Constant* tableOf(llvm::Module& module, llvm::Type* type, const Lit
     elements.push_back(llvm::ConstantInt::get(type, static_cast<std::uint64_t>(value), true));
   }
   llvm::Constant* data = llvm::ConstantArray::get(llvm::ArrayType::get(type, elements.size()), elements);
-  for (llvm::GlobalVariable& global : module.globals()) {
-    if (global.hasInitializer() && global.getInitializer() == data && global.getName().starts_with("table")) return &global;
+  int number = 0;
+  for (;; ++number) {
+    llvm::GlobalVariable* known = module.getNamedGlobal("table." + std::to_string(number));
+    if (known == nullptr) break;
+    if (known->getInitializer() == data) return known;
   }
-  auto* global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+  auto* global = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal("table." + std::to_string(number), data->getType()));
+  global->setInitializer(data);
+  global->setConstant(true);
+  global->setLinkage(llvm::GlobalValue::InternalLinkage);
   global->setAlignment(llvm::Align(64));
   return global;
 }
@@ -308,17 +314,19 @@ KernelBody::Value KernelBody::evaluate(int nodeNumber) {
     case NodeKind::Load: return loadAt(node.access);
     case NodeKind::Constant: return literalValue(laneType(node.dtype), node.literal);
     case NodeKind::Table: {
-      llvm::Type* scalar = memoryType(node.dtype);
+      const bool isShort = node.dtype == DType::BF16 || node.dtype == DType::F16;
+      const DType kept = isShort ? DType::F32 : node.dtype;  // as it is in lanes
+      llvm::Type* scalar = memoryType(kept);
       Value first = ir_.CreateGEP(scalar, tableOf(*function_.getParent(), scalar, node.literal), linear(node.position));
       const std::int64_t step = scaleOfVector(node.position);
-      if (step == 0) return fromMemory(ir_, node.dtype, ir_.CreateLoad(scalar, first));
+      if (step == 0) return fromMemory(ir_, kept, ir_.CreateLoad(scalar, first));
       llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
       Value lanes = llvm::PoisonValue::get(vector);
       for (std::int64_t lane = 0; lane < lanes_; ++lane) {
         Value one = ir_.CreateLoad(scalar, ir_.CreateConstGEP1_64(scalar, first, static_cast<std::uint64_t>(lane * step)));
         lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
       }
-      return fromMemory(ir_, node.dtype, lanes);
+      return fromMemory(ir_, kept, lanes);
     }
     case NodeKind::Index: {
       llvm::Type* type = laneType(node.dtype);

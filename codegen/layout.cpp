@@ -59,7 +59,7 @@ static Layout layoutOf(const Type& type, const std::optional<Sharding>& sharding
 
 Layout layoutOf(const Function& function, ValueId value, ExtentTable& extents) {
   const Value& v = function.value(value);
-  return layoutOf(v.type, v.sharding, v.rowDim, function.rows, extents);
+  return layoutOf(v.type, v.sharding, v.rowDim, rowsVary(function) ? function.rows : 0, extents);
 }
 
 Layout layoutOf(const Type& type, const std::optional<Sharding>& sharding, ExtentTable& extents) {

@@ -11,19 +11,27 @@ llvm::Constant* TableBuilder::real(double value) { return llvm::ConstantFP::get(
 
 llvm::Constant* TableBuilder::null() { return llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0)); }
 
+llvm::GlobalVariable* TableBuilder::global(llvm::Constant* value, const std::string& name) {
+  const std::string unique = name + "." + std::to_string(globals_++);
+  auto* made = llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(unique, value->getType()));
+  made->setInitializer(value);
+  made->setConstant(true);
+  made->setLinkage(llvm::GlobalValue::PrivateLinkage);
+  return made;
+}
+
 llvm::Constant* TableBuilder::address(llvm::Constant* value, const std::string& name) {
-  auto* global = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, name);
-  global->setAlignment(llvm::Align(8));
-  return global;
+  llvm::GlobalVariable* made = global(value, name);
+  made->setAlignment(llvm::Align(8));
+  return made;
 }
 
 llvm::Constant* TableBuilder::text(const std::string& value) {
   llvm::Constant*& known = texts_[value];
   if (known == nullptr) {
-    llvm::Constant* data = llvm::ConstantDataArray::getString(module_.getContext(), value, true);
-    auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "text");
-    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-    known = global;
+    llvm::GlobalVariable* made = global(llvm::ConstantDataArray::getString(module_.getContext(), value, true), "text");
+    made->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+    known = made;
   }
   return known;
 }
@@ -46,8 +54,10 @@ llvm::Constant* TableBuilder::array(const std::vector<llvm::Constant*>& records,
 }
 
 void TableBuilder::define(const std::string& symbol, llvm::Constant* value) {
-  auto* global = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::ExternalLinkage, value, symbol);
-  global->setAlignment(llvm::Align(8));
+  auto* made = llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(symbol, value->getType()));
+  made->setInitializer(value);
+  made->setConstant(true);
+  made->setAlignment(llvm::Align(8));
 }
 
 }  // namespace gshard

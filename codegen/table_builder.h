@@ -28,7 +28,10 @@ class TableBuilder {
   void define(const std::string& symbol, llvm::Constant* value);   // an external constant
 
  private:
+  llvm::GlobalVariable* global(llvm::Constant* value, const std::string& name);
+
   llvm::Module& module_;
+  std::int64_t globals_ = 0;
   std::map<std::string, llvm::Constant*> texts_;
   std::map<std::vector<std::int64_t>, llvm::Constant*> integers_;
 };
