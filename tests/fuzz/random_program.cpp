@@ -23,7 +23,6 @@ class Generator {
     addInput("i", {DType::I32, {1 + below(6)}});
     for (int made = 0, tries = 0; made < options_.operations && tries < 400; ++tries) made += addOp() ? 1 : 0;
     addResults();
-    program_.module.functions.front().kind = FunctionKind::Entry;
     return std::move(program_);
   }
 
@@ -324,7 +323,7 @@ class Generator {
   }
 
   void addResults() {
-    if (options_.gradients) {
+    if (options_.kind != ProgramKind::Forward) {
       addGradients();
       return;
     }
@@ -356,8 +355,48 @@ class Generator {
     }
     addResult(total, "loss");
     const std::vector<ValueId> by = gradients(builder_, total, inputs);
+    if (options_.kind == ProgramKind::Training) {
+      addUpdates(inputs, by);
+      return;
+    }
     for (std::size_t i = 0; i < by.size(); ++i) {
       if (by[i].known()) addResult(by[i], "gradient." + std::to_string(i));
+    }
+  }
+
+  // The first inputs are parameters, each with a state: m = m + g, w = w - 2 m.
+  void addUpdates(const std::vector<ValueId>& inputs, const std::vector<ValueId>& by) {
+    module().functions.front().kind = FunctionKind::Train;
+    builder_.setPhase(Phase::Update);
+    for (std::size_t i = 0; i < inputs.size() && i < 2; ++i) {
+      if (!by[i].known()) continue;
+      const Type type = this->type(inputs[i]);
+      const auto index = static_cast<std::int64_t>(module().parameters.size());
+      const std::string name = "w" + std::to_string(index);
+      for (Argument& argument : function().arguments) {
+        if (!(argument.value == inputs[i])) continue;
+        argument.kind = ArgumentKind::Parameter;
+        argument.index = index;
+        argument.name = name;
+        Parameter parameter{.name = name, .type = type, .annotation = argument.annotation, .trained = true};
+        argument.annotation.reset();
+        if (parameter.annotation) parameter.annotation->stored = !parameter.annotation->open && chance(30);
+        module().parameters.push_back(parameter);
+      }
+      State state{.name = name + ".m", .type = type, .annotation = annotation(type, 50), .parameter = index};
+      Argument kept;
+      kept.kind = ArgumentKind::State;
+      kept.index = index;
+      kept.name = state.name;
+      kept.value = function().addValue({.type = type, .name = "m"});
+      function().arguments.push_back(kept);
+      program_.arguments.push_back(Tensor::filled(type, 1));
+      module().states.push_back(state);
+      const ValueId m = builder_.map("add", {kept.value, by[i]}, {});
+      const ValueId step = builder_.map("mul", {builder_.scalar(DType::F64, 2, {}), m}, {});
+      const ValueId w = builder_.map("sub", {inputs[i], step}, {});
+      function().results.push_back({ResultKind::Parameter, name, index, w});
+      function().results.push_back({ResultKind::State, state.name, index, m});
     }
   }
 

@@ -9,11 +9,15 @@
 
 namespace gshard::fuzz {
 
+// Forward: some values are handed out. Gradients: one scalar and its gradients. Training: the gradients update parameters and
+// states, in a train function.
+enum class ProgramKind : std::uint8_t { Forward, Gradients, Training };
+
 struct ProgramOptions {
   std::uint64_t seed = 1;
   std::vector<std::int64_t> mesh = {2};          // axis sizes
   int operations = 8;
-  bool gradients = false;                        // one scalar result and its gradients by all float inputs
+  ProgramKind kind = ProgramKind::Forward;
 };
 
 struct RandomProgram {
