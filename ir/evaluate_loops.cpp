@@ -128,11 +128,14 @@ Number reduceStep(Reduction reduction, DType dtype, const Number& a, const Numbe
 }
 
 void evaluateIdentity(const OpView&, EvalFrame& frame) {
-  const Tensor& x = frame.in(0);
-  forEachIndex(liveSizes(frame.resultTiles[0]), [&](const Index& local) {
-    const std::int64_t place = flatOf(local, frame.out().type.shape);
-    copyElement(x, placeOf(toGlobal(local, frame.resultTiles[0]), x, frame.operandTiles[0]), frame.out(), place);
-  });
+  for (std::size_t i = 0; i < frame.results.size(); ++i) {
+    const Tensor& x = frame.in(i);
+    const std::vector<Tile>& tiles = frame.resultTiles[i];
+    forEachIndex(liveSizes(tiles), [&](const Index& local) {
+      const std::int64_t place = flatOf(local, frame.out(i).type.shape);
+      copyElement(x, placeOf(toGlobal(local, tiles), x, frame.operandTiles[i]), frame.out(i), place);
+    });
+  }
 }
 
 namespace {

@@ -30,7 +30,7 @@ void noGradient(const OpView& op, std::span<const ValueId> gradients, GradBuilde
 
 // ---- evaluate
 void evaluateMove(const OpView& op, EvalFrame& frame);                        // from the move map
-void evaluateIdentity(const OpView& op, EvalFrame& frame);
+void evaluateIdentity(const OpView& op, EvalFrame& frame);                    // result i is operand i
 
 // ---- SPMD ops
 const Sharding& shardingOf(const OpView& op, ValueId value);

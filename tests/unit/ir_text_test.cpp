@@ -108,6 +108,7 @@ TEST(Text, ShapeRulesNameTheSituation) {
   EXPECT_EQ(op("%a: f32", "%y = broadcast %a {dims = []} : f32[4000000000, 4000000000]"),
             "E0325 `f32[4000000000, 4000000000]` has more elements than 63 bits can count");
   EXPECT_EQ(op("%a: f32", "%y = constant {value = [1, 2]} : f32[3]"), "E0326 2 numbers are given for `f32[3]`");
+  EXPECT_EQ(op("%a: f32", "%y = iota {dim = 0} : i32[3000000000]"), "E0328 `i32[3000000000]` counts to 2999999999, beyond its dtype");
   EXPECT_EQ(op("%a: f32[2], %v: i32", "%y = pad %a, %v {low = [1], high = [0], interior = [0]} : f32[3]"),
             "E0329 the padding value is `i32`, but a scalar `f32` is needed");
 }
