@@ -3,6 +3,7 @@
 
 #include "ir/op_table.h"
 #include "ir/scalar_functions.h"
+#include "support/text.h"
 
 namespace gshard {
 
@@ -34,11 +35,32 @@ std::string_view placeText(AttrPlace place) {
   return "";
 }
 
+std::string reductionsText(ReductionSet over) {
+  std::string text;
+  for (unsigned r = 0; r < 6; ++r) {
+    const Reduction reduction = static_cast<Reduction>(r);
+    if ((over & only(reduction)) != 0) text += (text.empty() ? "" : ", ") + std::string(reductionName(reduction));
+  }
+  return over == anyReduction ? "any reduction" : text;
+}
+
+// "`x` and `updates`", of the operands in the mask.
+std::string operandsText(const OpDef& def, OperandMask which) {
+  if (which == allOperands) return "all operands";
+  std::string text;
+  unsigned number = 0;
+  for (const std::string& name : splitText((*def.operands).names, ',')) {
+    if ((which >> number++ & 1) != 0) text += (text.empty() ? "`" : " and `") + std::string(trim(name)) + "`";
+  }
+  return text;
+}
+
 struct LinearityText {
-  std::string operator()(const NotLinear&) const { return "no operand may be a pending reduction"; }
-  std::string operator()(const Joint&) const { return "runs on pending reductions when all operands that it names are pending alike"; }
-  std::string operator()(const Separate&) const { return "runs on one pending sum, the other operands being whole"; }
-  std::string operator()(const LinearityFn&) const { return "depends on its attributes"; }
+  const OpDef& def;
+  std::string operator()(const NotLinear&) const { return "none"; }
+  std::string operator()(const Joint& rule) const { return operandsText(def, *rule.which) + ", all pending alike (" + reductionsText(*rule.over) + ")"; }
+  std::string operator()(const Separate& rule) const { return "one of " + operandsText(def, *rule.which) + " (sum), the others whole"; }
+  std::string operator()(const LinearityFn&) const { return "depends on attributes and operands"; }
 };
 
 struct GradientText {
@@ -54,7 +76,7 @@ std::string opSection(const OpDef& def) {
     text += spec.optional ? " (optional)\n" : "\n";
   }
   if (!(*def.attributes).empty()) text += "\n";
-  text += "Pending operands: " + std::visit(LinearityText{}, *def.linearity) + ".\n\n";
+  text += "Pending operands: " + std::visit(LinearityText{def}, *def.linearity) + ".\n\n";
   text += std::visit(GradientText{}, *def.gradient);
   const Example& example = (*def.examples).front();
   text += "```\n" + std::string(example.ir) + "\n";

@@ -17,6 +17,12 @@ static std::optional<std::string> checkAllReduce(const OpView& op) {
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}};
 static constexpr Example kExamples[] = {
     {.args = "%x: f32[2, 3] {[_, _], sum: a}", .ir = "%y = all_reduce %x {axes = [a], reduction = \"sum\"} : f32[2, 3] {[_, _]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[4, 3] {[b, _], max: a}",
+     .ir = "%y = all_reduce %x {axes = [a], reduction = \"max\"} : f32[4, 3] {[b, _]}",
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
+    {.args = "%x: f32[2] {[_], sum: a}, %z: f32[3] {[b], sum: a}",
+     .ir = "%y, %w = all_reduce %x, %z {axes = [a], reduction = \"sum\"} : f32[2] {[_]}, f32[3] {[b]}",
+     .given = "[1, 2]; [3, 4, 5]", .expected = "[1, 2]; [3, 4, 5]"},
 };
 
 constinit const OpDef kAllReduceOp = {

@@ -16,6 +16,9 @@ static std::optional<std::string> checkAllToAll(const OpView& op) {
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"split_dim", AttrKind::Int}, {"concat_dim", AttrKind::Int}};
 static constexpr Example kExamples[] = {
     {.args = "%x: f32[2, 3] {[a, _]}", .ir = "%y = all_to_all %x {axes = [a], concat_dim = 0, split_dim = 1} : f32[2, 3] {[_, a]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[4, 3] {[(b, a), _]}",
+     .ir = "%y = all_to_all %x {axes = [a], concat_dim = 0, split_dim = 1} : f32[4, 3] {[b, a]}",
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
 };
 
 constinit const OpDef kAllToAllOp = {

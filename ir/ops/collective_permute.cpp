@@ -17,6 +17,9 @@ static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes, true}, {"axe
 static constexpr Example kExamples[] = {
     {.args = "%x: f32[2, 3] {[(a, b), _]}", .ir = "%y = collective_permute %x {axes = [a, b]} : f32[2, 3] {[(b, a), _]}",
      .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[4, 3] {[a, b]}",
+     .ir = "%y = collective_permute %x {axes = [a, b]} : f32[4, 3] {[b, a]}",
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
 };
 
 constinit const OpDef kCollectivePermuteOp = {

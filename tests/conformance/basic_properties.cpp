@@ -59,6 +59,14 @@ Faults checkExpected(const Example& example, const std::string& mesh) {
   return faults;
 }
 
+// An SPMD op on other meshes, where its shardings are legal there at all.
+Faults checkOtherMesh(const Example& example, const std::string& mesh) {
+  std::string error;
+  const std::optional<Program> program = parseProgram(programText(example, mesh), error);
+  if (!program || verifySpmdOp(program->view())) return {};
+  return checkExpected(example, mesh);
+}
+
 namespace {
 // The example in f64, and a scalar from its results: sum of weight * result with fixed weights.
 struct Weighted {
@@ -157,6 +165,8 @@ const std::vector<Property>& allProperties() {
       {"infer", +always, &checkInfer, {"[a: 2, b: 2]"}},
       {"text", +always, &checkText, {"[a: 2, b: 2]"}},
       {"expected", [](const OpDef&, const Example& example) { return !example.expected.empty(); }, &checkExpected, {"[a: 2, b: 2]"}},
+      {"meshes", [](const OpDef& def, const Example&) { return isSpmdExample(def); }, &checkOtherMesh,
+       {"[a: 3, b: 2]", "[a: 4, b: 2]", "[a: 2, b: 3]", "[b: 2, a: 3]"}},
       {"gradient", [](const OpDef&, const Example& example) { return example.differentiable; }, &checkGradient, {"[a: 1]"}},
       {"split", +globalOnly, &checkSplit, {"[a: 2]", "[a: 3]", "[a: 4]", "[a: 2, b: 2]"}},
       {"partial", +globalOnly, &checkPartial, {"[a: 2]", "[a: 3]"}},

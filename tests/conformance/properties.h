@@ -22,6 +22,7 @@ const std::vector<Property>& allProperties();
 Faults checkInfer(const Example& example, const std::string& mesh);
 Faults checkText(const Example& example, const std::string& mesh);
 Faults checkExpected(const Example& example, const std::string& mesh);
+Faults checkOtherMesh(const Example& example, const std::string& mesh);
 Faults checkGradient(const Example& example, const std::string& mesh);
 Faults checkSplit(const Example& example, const std::string& mesh);
 Faults checkPartial(const Example& example, const std::string& mesh);
