@@ -28,6 +28,11 @@ Function* Module::find(std::string_view name) {
 
 const Function* Module::find(std::string_view name) const { return const_cast<Module*>(this)->find(name); }
 
+bool rowsVary(const Function& function) {
+  if (function.stage != Stage::Accumulate || function.rows == 0) return false;
+  return function.totalRows == 0 || function.totalRows % function.rows != 0;
+}
+
 std::vector<std::int64_t> useCounts(const Function& function) {
   std::vector<std::int64_t> counts(function.values.size(), 0);
   for (const Op& op : function.ops) {

@@ -129,6 +129,9 @@ struct Module {
   const Function* find(std::string_view name) const;
 };
 
+// Does a block of rows have a live size that is known at run time only? (Elsewhere rowDim says what is fed by rows.)
+bool rowsVary(const Function& function);
+
 // Number of uses of every value by ops and results.
 std::vector<std::int64_t> useCounts(const Function& function);
 // Per value, the indices of the ops that read it, in order.

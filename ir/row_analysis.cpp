@@ -11,6 +11,39 @@
 
 namespace gshard {
 
+namespace {
+
+// The factor that is split when dim `dim` of the tensor is cut by rows: its major one, which must hold whole rows.
+std::optional<int> rowFactor(const OpFactors& factors, const OpFactors::DimFactors& dims, std::int64_t dim, std::int64_t rows) {
+  const std::vector<int>& list = dims[static_cast<std::size_t>(dim)];
+  if (list.empty()) return std::nullopt;
+  return factors.factors[static_cast<std::size_t>(list.front())].size % rows == 0 ? std::optional(list.front()) : std::nullopt;
+}
+
+// The dim whose major factor is `factor`, or -1; nothing if it is a minor one somewhere.
+std::optional<std::int64_t> dimOfFactor(const OpFactors::DimFactors& dims, int factor) {
+  for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+    const auto found = std::find(dims[dim].begin(), dims[dim].end(), factor);
+    if (found == dims[dim].end()) continue;
+    return found == dims[dim].begin() ? std::optional(static_cast<std::int64_t>(dim)) : std::nullopt;
+  }
+  return -1;
+}
+
+// Adds up only where what is added to is nothing: a splat 0 (0 + the first update, in either form of zero).
+bool isZero(const Op* op) {
+  if (op == nullptr || op->kind != OpKind::Constant) return false;
+  const auto& literal = std::get<Literal>(*op->attributes.find("value"));
+  return (literal.floats.size() == 1 && literal.floats[0] == 0) || (literal.ints.size() == 1 && literal.ints[0] == 0);
+}
+
+// One pending operand: completing it takes no more accumulators than completing the result.
+bool isOnly(const std::vector<std::optional<Reduction>>& operands) {
+  return std::count_if(operands.begin(), operands.end(), [](const auto& each) { return each.has_value(); }) == 1;
+}
+
+}  // namespace
+
 bool RowAnalysis::run() {
   while (true) {
     const std::size_t before = completed_.size();
@@ -91,7 +124,8 @@ bool RowAnalysis::visit(Op& op) {
 }
 
 bool RowAnalysis::visitPartial(const Op& op, std::vector<std::optional<Reduction>> operands) {
-  if (const std::optional<Reduction> kept = acceptPartial(OpView(*module_, *function_, op), operands)) {
+  const std::optional<Reduction> kept = acceptPartial(OpView(*module_, *function_, op), operands);
+  if (kept && !(isOnly(operands) && !shrinks(op, operands))) {
     setResults(op, {RowPlace::Partial, -1, *kept});
     return true;
   }
@@ -102,33 +136,13 @@ bool RowAnalysis::visitPartial(const Op& op, std::vector<std::optional<Reduction
   return true;
 }
 
-namespace {
-
-// The factor that is split when dim `dim` of the tensor is cut by rows: its major one, which must hold whole rows.
-std::optional<int> rowFactor(const OpFactors& factors, const OpFactors::DimFactors& dims, std::int64_t dim, std::int64_t rows) {
-  const std::vector<int>& list = dims[static_cast<std::size_t>(dim)];
-  if (list.empty()) return std::nullopt;
-  return factors.factors[static_cast<std::size_t>(list.front())].size % rows == 0 ? std::optional(list.front()) : std::nullopt;
+// Whether the result is smaller than the pending operand: then it pays to go on. Else the sum is kept as it first comes up,
+// which is also the more exact (a count is divided once).
+bool RowAnalysis::shrinks(const Op& op, const std::vector<std::optional<Reduction>>& operands) const {
+  const auto pending = std::find_if(operands.begin(), operands.end(), [](const auto& each) { return each.has_value(); });
+  const ValueId operand = op.operands[static_cast<std::size_t>(pending - operands.begin())];
+  return function_->type(op.results[0]).bytes() < function_->type(operand).bytes();
 }
-
-// The dim whose major factor is `factor`, or -1; nothing if it is a minor one somewhere.
-std::optional<std::int64_t> dimOfFactor(const OpFactors::DimFactors& dims, int factor) {
-  for (std::size_t dim = 0; dim < dims.size(); ++dim) {
-    const auto found = std::find(dims[dim].begin(), dims[dim].end(), factor);
-    if (found == dims[dim].end()) continue;
-    return found == dims[dim].begin() ? std::optional(static_cast<std::int64_t>(dim)) : std::nullopt;
-  }
-  return -1;
-}
-
-// Adds up only where what is added to is nothing: a splat 0 (0 + the first update, in either form of zero).
-bool isZero(const Op* op) {
-  if (op == nullptr || op->kind != OpKind::Constant) return false;
-  const auto& literal = std::get<Literal>(*op->attributes.find("value"));
-  return (literal.floats.size() == 1 && literal.floats[0] == 0) || (literal.ints.size() == 1 && literal.ints[0] == 0);
-}
-
-}  // namespace
 
 bool RowAnalysis::visitSplit(Op& op) {
   const OpFactors factors = factorsOf(OpView(*module_, *function_, op));
@@ -177,13 +191,13 @@ ValueId RowAnalysis::splitVersion(ValueId value, std::int64_t dim) {
   if (states_[value.index].place != RowPlace::Independent || definition_[value.index] < 0) return {};
   Op op = done_[static_cast<std::size_t>(definition_[value.index])];
   if (op.results.size() != 1) return {};
-  if (op.kind == OpKind::Constant) {
-    const auto& literal = std::get<Literal>(*op.attributes.find("value"));
-    if (literal.floats.size() + literal.ints.size() != 1) return {};
-  } else if (op.operands.empty()) {
-    // Generators: iota along another dim is the same in every row.
+  if (std::holds_alternative<LowerGenerate>(*opDef(op.kind).lower)) {
+    // The same in every row: a splat, and iota along another dim. Not so random numbers.
+    const Attribute* literal = op.attributes.find("value");
     const Attribute* along = op.attributes.find("dim");
-    if (along == nullptr || std::get<std::int64_t>(*along) == dim) return {};
+    const bool isSplat = literal != nullptr && std::get<Literal>(*literal).floats.size() + std::get<Literal>(*literal).ints.size() == 1;
+    const bool isAlongOther = along != nullptr && std::get<std::int64_t>(*along) != dim;
+    if (!isSplat && !isAlongOther) return {};
   } else {
     const OpFactors factors = factorsOf(OpView(*module_, *function_, op));
     const std::optional<int> rows = rowFactor(factors, factors.results[0], dim, function_->rows);

@@ -43,6 +43,7 @@ class RowAnalysis {
   bool visit(Op& op);
   bool visitPartial(const Op& op, std::vector<std::optional<Reduction>> operands);
   bool visitSplit(Op& op);
+  bool shrinks(const Op& op, const std::vector<std::optional<Reduction>>& operands) const;
   void complete(ValueId value);
   ValueId splitVersion(ValueId value, std::int64_t dim);
   void setResults(const Op& op, RowState state);
