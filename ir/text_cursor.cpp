@@ -201,6 +201,11 @@ Sharding IrCursor::takeSharding(const Mesh& mesh) {
   return canonical(mesh, std::move(sharding));
 }
 
+std::optional<Sharding> IrCursor::takeOptionalSharding(const Mesh& mesh) {
+  if (!isMark("{")) return std::nullopt;
+  return takeSharding(mesh);
+}
+
 Annotation IrCursor::takeAnnotation(const Mesh& mesh) {
   Annotation annotation;
   annotation.range = peek().range;

@@ -37,6 +37,7 @@ class IrCursor {
   AxisRef takeAxisRef(const Mesh& mesh);
   std::vector<AxisRef> takeAxes(const Mesh& mesh);              // [a, b(1,2)]
   Sharding takeSharding(const Mesh& mesh);                      // {[a, _], sum: b}
+  std::optional<Sharding> takeOptionalSharding(const Mesh& mesh);
   Annotation takeAnnotation(const Mesh& mesh);                  // a sharding, then `open`, `stored`
   Reduction takeReduction();
 
