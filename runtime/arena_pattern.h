@@ -10,7 +10,9 @@ namespace gshard {
 // As a float -2.9e-16, as an integer far out of range, as bool neither 0 nor 1.
 constexpr unsigned char kArenaPattern = 0xA5;
 
-inline void fillArena(std::byte* arena, std::int64_t bytes) { std::memset(arena, kArenaPattern, static_cast<std::size_t>(bytes)); }
+inline void fillArena(std::byte* arena, std::int64_t bytes) {
+  std::memset(arena, kArenaPattern, static_cast<std::size_t>(bytes));
+}
 
 inline std::int64_t highestTouchedByte(const std::byte* arena, std::int64_t bytes) {
   while (bytes > 0 && arena[bytes - 1] == std::byte{kArenaPattern}) --bytes;

@@ -22,7 +22,9 @@ std::string shapeText(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
-std::string arrayText(const Array& array) { return std::string(elementName(array.type)) + shapeText(array.shape); }
+std::string arrayText(const Array& array) {
+  return std::string(elementName(array.type)) + shapeText(array.shape);
+}
 
 std::int64_t checkedCount(const std::vector<std::int64_t>& shape, std::int64_t elementSize, const std::string& path) {
   std::int64_t product = 1;
@@ -30,7 +32,8 @@ std::int64_t checkedCount(const std::vector<std::int64_t>& shape, std::int64_t e
   for (const std::int64_t size : shape) {
     if (size < 0 || __builtin_mul_overflow(product, size, &product) ||
         __builtin_mul_overflow(product, elementSize, &bytes)) {
-      throw failure(kExitIo, diag::FileMalformed, path, std::string("data"), "its shape " + shapeText(shape) + " has no size");
+      throw failure(kExitIo, diag::FileMalformed, path, std::string("data"),
+                    "its shape " + shapeText(shape) + " has no size");
     }
   }
   return product;
@@ -45,14 +48,22 @@ static T elementAt(const Array& array, std::int64_t index) {
 
 double asDouble(const Array& array, std::int64_t index) {
   switch (array.type) {
-    case ElementType::F32: return elementAt<float>(array, index);
-    case ElementType::F64: return elementAt<double>(array, index);
-    case ElementType::BF16: return bfloatToFloat(elementAt<std::uint16_t>(array, index));
-    case ElementType::F16: return halfToFloat(elementAt<std::uint16_t>(array, index));
-    case ElementType::I32: return elementAt<std::int32_t>(array, index);
-    case ElementType::I64: return static_cast<double>(elementAt<std::int64_t>(array, index));
-    case ElementType::U8: return elementAt<std::uint8_t>(array, index);
-    case ElementType::Bool: return elementAt<std::uint8_t>(array, index) != 0 ? 1.0 : 0.0;
+    case ElementType::F32:
+      return elementAt<float>(array, index);
+    case ElementType::F64:
+      return elementAt<double>(array, index);
+    case ElementType::BF16:
+      return bfloatToFloat(elementAt<std::uint16_t>(array, index));
+    case ElementType::F16:
+      return halfToFloat(elementAt<std::uint16_t>(array, index));
+    case ElementType::I32:
+      return elementAt<std::int32_t>(array, index);
+    case ElementType::I64:
+      return static_cast<double>(elementAt<std::int64_t>(array, index));
+    case ElementType::U8:
+      return elementAt<std::uint8_t>(array, index);
+    case ElementType::Bool:
+      return elementAt<std::uint8_t>(array, index) != 0 ? 1.0 : 0.0;
   }
   return 0;
 }
@@ -91,7 +102,8 @@ NamedArrays readArrays(const std::string& path) {
   if (endsWith(name, ".csv")) return {{"", readCsv(bytes, path)}};
   for (const char* suffix : {".npy", ".npz", "-ubyte", ".idx"}) {
     if (endsWith(name, suffix)) {
-      throw failure(kExitIo, diag::FileMalformed, path, std::string(suffix), std::string("its first bytes are not those of the format"));
+      throw failure(kExitIo, diag::FileMalformed, path, std::string(suffix),
+                    std::string("its first bytes are not those of the format"));
     }
   }
   Array raw;
@@ -149,7 +161,8 @@ Array selectPart(const Array& array, const std::string& selection, const std::st
     Part part;
     const std::int64_t size = array.shape[parts.size()];
     if (!parsePart(inner.substr(0, comma), size, part)) {
-      throw refuse("`" + std::string(inner.substr(0, comma)) + "` is no part of a dimension of size " + std::to_string(size));
+      throw refuse("`" + std::string(inner.substr(0, comma)) + "` is no part of a dimension of size " +
+                   std::to_string(size));
     }
     parts.push_back(part);
     if (comma == std::string_view::npos) break;

@@ -101,7 +101,8 @@ std::optional<LoadedTensors> loadCheckpoint(const gshard_rt_program& program, co
     if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
       std::string list;
       for (const std::int64_t known : steps) list += (list.empty() ? "it holds steps " : ", ") + std::to_string(known);
-      throw failure(kExitIo, diag::NoCheckpoint, folder, steps.empty() ? std::string("it holds no step-N.safetensors") : list);
+      throw failure(kExitIo, diag::NoCheckpoint, folder,
+                    steps.empty() ? std::string("it holds no step-N.safetensors") : list);
     }
     loaded.path = stepPath(folder, step);
   }
@@ -137,7 +138,8 @@ LoadedTensors loadParameters(const gshard_rt_program& program, const std::string
   const FileReference file = parseFileReference(reference);
   std::vector<Expected> expected;
   for (std::int64_t i = 0; i < program.parameter_count; ++i) {
-    if (program.parameters[i].trained != 0) expected.push_back({program.parameters[i].name, &program.parameters[i].tensor});
+    if (program.parameters[i].trained != 0)
+      expected.push_back({program.parameters[i].name, &program.parameters[i].tensor});
   }
   if (expected.empty()) {
     for (std::int64_t i = 0; i < program.parameter_count; ++i) {
@@ -212,8 +214,10 @@ std::string saveCheckpoint(Device& device, const std::string& folder, std::int64
       headers.push_back({tensor.name, static_cast<ElementType>(tensor.tensor->dtype), shapeOf(*tensor.tensor)});
     }
     writer.emplace(path, headers,
-                   std::map<std::string, std::string>{{"format", "gshard-1"}, {"program", device.program().name},
-                                                      {"seed", std::to_string(seed)}, {"step", std::to_string(step)}});
+                   std::map<std::string, std::string>{{"format", "gshard-1"},
+                                                      {"program", device.program().name},
+                                                      {"seed", std::to_string(seed)},
+                                                      {"step", std::to_string(step)}});
   }
   for (const Expected& tensor : tensors) {
     Array whole;

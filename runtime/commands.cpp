@@ -13,9 +13,15 @@ int Worker::run() {
   int code = initialise();
   if (code != 0) return code;
   switch (session_.command) {
-    case Command::Train: code = train(); break;
-    case Command::Eval: code = evaluate(step_); break;
-    case Command::Entry: code = computeEntry(); break;
+    case Command::Train:
+      code = train();
+      break;
+    case Command::Eval:
+      code = evaluate(step_);
+      break;
+    case Command::Entry:
+      code = computeEntry();
+      break;
   }
   return code == 0 || code >= 128 ? finishRun(code) : code;
 }
@@ -74,7 +80,8 @@ int Worker::train() {
         rows.shuffled = function->rows != 0;
       }
       const gshard_rt_function* finish = finishOf(session_.program, *function);
-      const std::int64_t times = function->stage == GSHARD_RT_ACCUMULATE ? std::max<std::int64_t>(function->blocks, 1) : 1;
+      const std::int64_t times =
+          function->stage == GSHARD_RT_ACCUMULATE ? std::max<std::int64_t>(function->blocks, 1) : 1;
       plannedMax += times * function->comm_bytes_max + (finish != nullptr ? finish->comm_bytes_max : 0);
       plannedTotal += times * function->comm_bytes_total + (finish != nullptr ? finish->comm_bytes_total : 0);
       functionsRun += finish != nullptr ? 2 : 1;
@@ -101,7 +108,8 @@ int Worker::train() {
       reporter_.log("stopped by a signal after step " + std::to_string(step_));
       return save(step_) ? 128 + agreement.signal : kExitOtherDevice;
     }
-    if (options.saveEvery > 0 && step_ % options.saveEvery == 0 && step_ != lastStep && !save(step_)) return kExitOtherDevice;
+    if (options.saveEvery > 0 && step_ % options.saveEvery == 0 && step_ != lastStep && !save(step_))
+      return kExitOtherDevice;
     if (step_ == lastStep && !record.values.empty()) {
       reporter_.log("step " + std::to_string(step_) + ": loss " + numberText(record.values[0].second));
     }
@@ -166,7 +174,8 @@ int Worker::computeEntry() {
   if (function.stage == GSHARD_RT_WHOLE && !byRows && function.rows != 0 && all > function.rows) {
     // Its result is of one batch; only row results can be put together.
     rows = function.rows;
-    reporter_.log("`" + baseName(function) + "` is of one batch: rows 0.." + std::to_string(rows) + " of " + std::to_string(all) + " are used");
+    reporter_.log("`" + baseName(function) + "` is of one batch: rows 0.." + std::to_string(rows) + " of " +
+                  std::to_string(all) + " are used");
   }
   NamedArrays results;
   std::int64_t first = 0;

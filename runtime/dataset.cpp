@@ -44,7 +44,8 @@ Dataset::Dataset(const Options& options) : seed_(options.seed) {
     files_ = reference.path;
     NamedArrays arrays = readArrays(reference.path);
     for (auto& [name, array] : arrays) {
-      if (name.size() <= reference.suffix.size() || name.compare(0, reference.suffix.size(), reference.suffix) != 0) continue;
+      if (name.size() <= reference.suffix.size() || name.compare(0, reference.suffix.size(), reference.suffix) != 0)
+        continue;
       const std::string input = name.substr(reference.suffix.size());
       arrays_[input] = Source{reference.path + ": " + name, std::move(array)};
     }
@@ -67,9 +68,11 @@ Dataset::Dataset(const Options& options) : seed_(options.seed) {
       if (key == wanted) chosen = &array;
     }
     if (chosen == nullptr) {
-      throw failure(kExitMismatch, diag::NoSuchArray, reference.path, wanted, namesOf(arrays), suggestion(wanted, known));
+      throw failure(kExitMismatch, diag::NoSuchArray, reference.path, wanted, namesOf(arrays),
+                    suggestion(wanted, known));
     }
-    Array array = reference.selection.empty() ? std::move(*chosen) : selectPart(*chosen, reference.selection, reference.path);
+    Array array =
+        reference.selection.empty() ? std::move(*chosen) : selectPart(*chosen, reference.selection, reference.path);
     arrays_[name] = Source{file, std::move(array)};
   }
 }
@@ -87,7 +90,8 @@ static void checkValues(const gshard_rt_input& input, const Array& array, const 
   if (array.type == ElementType::I32 && to == ElementType::I64) return;
   double least = 0;
   double most = 1;
-  if (to == ElementType::I32) least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  if (to == ElementType::I32)
+    least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
   if (to == ElementType::U8) most = 255;
   if (to == ElementType::I64) least = -0x1p63, most = 0x1p63 - 1024;
   for (std::int64_t i = 0; i < array.count(); ++i) {
@@ -105,7 +109,8 @@ Feed Dataset::bind(const gshard_rt_function& function) const {
   feed.seed = seed_;
   std::string firstRows;
   std::string known;
-  for (std::int64_t i = 0; i < function.input_count; ++i) known += (i == 0 ? "`" : ", `") + std::string(function.inputs[i].name) + "`";
+  for (std::int64_t i = 0; i < function.input_count; ++i)
+    known += (i == 0 ? "`" : ", `") + std::string(function.inputs[i].name) + "`";
   for (std::int64_t i = 0; i < function.input_count; ++i) {
     const gshard_rt_input& input = function.inputs[i];
     BoundInput bound;
@@ -135,7 +140,8 @@ Feed Dataset::bind(const gshard_rt_function& function) const {
         std::int64_t rows = array.shape[0];
         if (trailing != bound.rowElements) {
           if (array.shape.size() != 1 || array.count() < bound.rowElements) {
-            throw misfit("a row has " + std::to_string(trailing) + " elements, not " + std::to_string(bound.rowElements));
+            throw misfit("a row has " + std::to_string(trailing) + " elements, not " +
+                         std::to_string(bound.rowElements));
           }
           bound.windows = true;
           rows = array.count() / bound.rowElements;

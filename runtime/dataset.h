@@ -18,7 +18,7 @@ struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
   std::int64_t epoch = 0;
-  std::int64_t step = 0;   // of seeded inputs and random windows
+  std::int64_t step = 0;  // of seeded inputs and random windows
   bool shuffled = false;
 };
 
@@ -26,9 +26,9 @@ struct RowRange {
 struct BoundInput {
   const gshard_rt_input* input = nullptr;
   const Array* array = nullptr;
-  std::string source;           // "digits.npz: x"
+  std::string source;            // "digits.npz: x"
   std::int64_t rowElements = 1;  // of one row as the program sees it
-  bool windows = false;         // a flat array feeds windows
+  bool windows = false;          // a flat array feeds windows
 };
 
 // The inputs of one function.

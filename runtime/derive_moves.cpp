@@ -30,8 +30,12 @@ std::vector<int> preferred(const std::vector<int>& group, int reader) {
   return order;
 }
 
-std::int64_t floorDiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return -floorDiv(-a, b); }
+std::int64_t floorDiv(std::int64_t a, std::int64_t b) {
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
+  return -floorDiv(-a, b);
+}
 
 // Result indices firstResult + t*resultStep read operand indices firstOperand + t*operandStep, t < count.
 struct Progression {
@@ -255,8 +259,7 @@ class ReshapeDerivation {
 }  // namespace
 
 std::vector<BoxCopy> deriveCopies(const ExtentTable& table, const gshard_rt_transfer& transfer, int reader,
-                                  const std::vector<int>& group,
-                                  const std::vector<std::vector<std::int64_t>>& pairs) {
+                                  const std::vector<int>& group, const std::vector<std::vector<std::int64_t>>& pairs) {
   std::vector<BoxCopy> copies;
   if (transfer.to.rank > kMaxRank || transfer.from.rank > kMaxRank) {
     throw Failure{kExitBug, "a moved tensor has more dimensions than the runtime handles"};

@@ -12,7 +12,6 @@ namespace gshard {
 // Boxes of `transfer.to` on `reader` that devices of `group` hold in `transfer.from`. Of several holders of an element,
 // the reader itself, then the nearest following member sends. `pairs` by device, for the members of the group.
 std::vector<BoxCopy> deriveCopies(const ExtentTable& table, const gshard_rt_transfer& transfer, int reader,
-                                  const std::vector<int>& group,
-                                  const std::vector<std::vector<std::int64_t>>& pairs);
+                                  const std::vector<int>& group, const std::vector<std::vector<std::int64_t>>& pairs);
 
 }  // namespace gshard

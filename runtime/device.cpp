@@ -39,7 +39,8 @@ std::vector<std::string> waitLabels(const gshard_rt_program& program) {
   for (std::int64_t i = 0; i < program.plan_count; ++i) {
     const gshard_rt_plan_entry& entry = program.plan[i];
     std::string label = std::string(entry.kind) + " over " + entry.axes + " (plan " + std::to_string(i);
-    if (entry.site >= 0 && entry.site < program.site_count) label += std::string(", ") + program.sites[entry.site].location;
+    if (entry.site >= 0 && entry.site < program.site_count)
+      label += std::string(", ") + program.sites[entry.site].location;
     labels.push_back(label + ")");
   }
   return labels;
@@ -220,9 +221,8 @@ const std::vector<BoxCopy>& Device::localCopies(const gshard_rt_collective& call
   auto found = prepared.local.find(key);
   if (found == prepared.local.end()) {
     const std::vector<int> self{transport_.rank()};
-    found = prepared.local
-                .emplace(key, deriveCopies(table_, call.transfers[transfer], self[0], self, pairsOf(self)))
-                .first;
+    found =
+        prepared.local.emplace(key, deriveCopies(table_, call.transfers[transfer], self[0], self, pairsOf(self))).first;
   }
   return found->second;
 }
@@ -264,12 +264,19 @@ void Device::fillAccumulators(const gshard_rt_function& function) {
 template <class T>
 static T identityOf(Reduction reduction) {
   switch (reduction) {
-    case Reduction::Sum: return std::numeric_limits<T>::is_integer ? T{0} : static_cast<T>(-0.0);
-    case Reduction::Prod: return T{1};
-    case Reduction::Max: return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-    case Reduction::Min: return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-    case Reduction::Any: return T{0};
-    case Reduction::All: return T{1};
+    case Reduction::Sum:
+      return std::numeric_limits<T>::is_integer ? T{0} : static_cast<T>(-0.0);
+    case Reduction::Prod:
+      return T{1};
+    case Reduction::Max:
+      return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                  : std::numeric_limits<T>::lowest();
+    case Reduction::Min:
+      return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+    case Reduction::Any:
+      return T{0};
+    case Reduction::All:
+      return T{1};
   }
   return T{};
 }
@@ -282,14 +289,24 @@ static void fillWith(std::byte* out, std::int64_t count, T value) {
 
 void fillIdentity(std::byte* out, std::int64_t count, ElementType type, Reduction reduction) {
   switch (type) {
-    case ElementType::F32: return fillWith(out, count, identityOf<float>(reduction));
-    case ElementType::F64: return fillWith(out, count, identityOf<double>(reduction));
-    case ElementType::BF16: return fillWith(out, count, floatToBfloat(identityOf<float>(reduction)));
-    case ElementType::F16: return fillWith(out, count, floatToHalf(identityOf<float>(reduction)));
-    case ElementType::I32: return fillWith(out, count, identityOf<std::int32_t>(reduction));
-    case ElementType::I64: return fillWith(out, count, identityOf<std::int64_t>(reduction));
-    case ElementType::U8: return fillWith(out, count, identityOf<std::uint8_t>(reduction));
-    case ElementType::Bool: return fillWith(out, count, static_cast<std::uint8_t>(reduction == Reduction::Min || reduction == Reduction::All || reduction == Reduction::Prod));
+    case ElementType::F32:
+      return fillWith(out, count, identityOf<float>(reduction));
+    case ElementType::F64:
+      return fillWith(out, count, identityOf<double>(reduction));
+    case ElementType::BF16:
+      return fillWith(out, count, floatToBfloat(identityOf<float>(reduction)));
+    case ElementType::F16:
+      return fillWith(out, count, floatToHalf(identityOf<float>(reduction)));
+    case ElementType::I32:
+      return fillWith(out, count, identityOf<std::int32_t>(reduction));
+    case ElementType::I64:
+      return fillWith(out, count, identityOf<std::int64_t>(reduction));
+    case ElementType::U8:
+      return fillWith(out, count, identityOf<std::uint8_t>(reduction));
+    case ElementType::Bool:
+      return fillWith(out, count,
+                      static_cast<std::uint8_t>(reduction == Reduction::Min || reduction == Reduction::All ||
+                                                reduction == Reduction::Prod));
   }
 }
 

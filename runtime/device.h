@@ -64,7 +64,7 @@ class Device {
   struct Prepared {
     bool perRows = false;
     bool isReduce = false;
-    std::map<std::int64_t, int> handles;  // by rows
+    std::map<std::int64_t, int> handles;                                          // by rows
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<BoxCopy>> local;  // slices, by (rows, transfer)
   };
 

@@ -11,28 +11,44 @@ enum class ElementType : std::uint8_t { F32, F64, BF16, F16, I32, I64, U8, Bool 
 
 constexpr std::int64_t elementBytes(ElementType type) {
   switch (type) {
-    case ElementType::F32: return 4;
-    case ElementType::F64: return 8;
-    case ElementType::I32: return 4;
-    case ElementType::I64: return 8;
-    case ElementType::U8: return 1;
-    case ElementType::Bool: return 1;
-    case ElementType::F16: return 2;
-    case ElementType::BF16: return 2;
+    case ElementType::F32:
+      return 4;
+    case ElementType::F64:
+      return 8;
+    case ElementType::I32:
+      return 4;
+    case ElementType::I64:
+      return 8;
+    case ElementType::U8:
+      return 1;
+    case ElementType::Bool:
+      return 1;
+    case ElementType::F16:
+      return 2;
+    case ElementType::BF16:
+      return 2;
   }
   return 0;
 }
 
 constexpr std::string_view elementName(ElementType type) {
   switch (type) {
-    case ElementType::F32: return "f32";
-    case ElementType::F64: return "f64";
-    case ElementType::I32: return "i32";
-    case ElementType::I64: return "i64";
-    case ElementType::U8: return "u8";
-    case ElementType::Bool: return "bool";
-    case ElementType::F16: return "f16";
-    case ElementType::BF16: return "bf16";
+    case ElementType::F32:
+      return "f32";
+    case ElementType::F64:
+      return "f64";
+    case ElementType::I32:
+      return "i32";
+    case ElementType::I64:
+      return "i64";
+    case ElementType::U8:
+      return "u8";
+    case ElementType::Bool:
+      return "bool";
+    case ElementType::F16:
+      return "f16";
+    case ElementType::BF16:
+      return "bf16";
   }
   return "";
 }
@@ -41,7 +57,9 @@ constexpr bool isFloat(ElementType type) {
   return type == ElementType::F32 || type == ElementType::F64 || type == ElementType::F16 || type == ElementType::BF16;
 }
 
-inline float bfloatToFloat(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+inline float bfloatToFloat(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 inline std::uint16_t floatToBfloat(float value) {  // to nearest, ties to even
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);

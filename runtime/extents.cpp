@@ -67,7 +67,9 @@ bool ExtentTable::dependsOnRows(const gshard_rt_tensor& tensor) const {
   return false;
 }
 
-bool Tile::empty() const { return std::find(live.begin(), live.end(), 0) != live.end(); }
+bool Tile::empty() const {
+  return std::find(live.begin(), live.end(), 0) != live.end();
+}
 
 Tile tileOf(const ExtentTable& table, const gshard_rt_tensor& tensor, const std::vector<std::int64_t>& pairs) {
   Tile tile;

@@ -31,8 +31,12 @@ struct RuntimeDiag<void(Args...)> {
   std::string_view text;
 };
 
-inline std::string argumentText(std::int64_t value) { return std::to_string(value); }
-inline std::string argumentText(const std::string& value) { return value; }
+inline std::string argumentText(std::int64_t value) {
+  return std::to_string(value);
+}
+inline std::string argumentText(const std::string& value) {
+  return value;
+}
 
 // Replaces each `{}` in turn.
 std::string fillText(std::string_view text, const std::vector<std::string>& arguments);

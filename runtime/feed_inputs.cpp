@@ -11,7 +11,8 @@
 namespace gshard {
 namespace {
 
-void seedRun(const random_values::Stream& stream, std::int64_t first, std::int64_t count, ElementType type, std::byte* out) {
+void seedRun(const random_values::Stream& stream, std::int64_t first, std::int64_t count, ElementType type,
+             std::byte* out) {
   const std::uint64_t begin = static_cast<std::uint64_t>(first);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t index = begin + static_cast<std::uint64_t>(i);
@@ -20,10 +21,12 @@ void seedRun(const random_values::Stream& stream, std::int64_t first, std::int64
       std::memcpy(out + 8 * i, &value, 8);
     } else if (isFloat(type)) {
       const float value = random_values::uniformF32(stream, index);
-      convertElements(ElementType::F32, reinterpret_cast<const std::byte*>(&value), type, out + i * elementBytes(type), 1);
+      convertElements(ElementType::F32, reinterpret_cast<const std::byte*>(&value), type, out + i * elementBytes(type),
+                      1);
     } else {
       const std::int32_t value = random_values::coin(stream, index);
-      convertElements(ElementType::I32, reinterpret_cast<const std::byte*>(&value), type, out + i * elementBytes(type), 1);
+      convertElements(ElementType::I32, reinterpret_cast<const std::byte*>(&value), type, out + i * elementBytes(type),
+                      1);
     }
   }
 }
@@ -48,7 +51,8 @@ class InputFiller {
     }
     std::int64_t rowBytes = elementBytes(type_);
     for (std::size_t d = 1; d < tile_.part.size(); ++d) rowBytes *= tile_.part[d];
-    for (std::int64_t i = 0; i < tile_.live[0]; ++i) fillRow(elementOf(rows_.first + tile_.offset[0] + i), base_ + i * rowBytes);
+    for (std::int64_t i = 0; i < tile_.live[0]; ++i)
+      fillRow(elementOf(rows_.first + tile_.offset[0] + i), base_ + i * rowBytes);
   }
 
  private:
@@ -74,7 +78,8 @@ class InputFiller {
         continue;
       }
       const Array& array = *bound_.array;
-      convertElements(array.type, array.bytes.data() + (first + run.flat) * elementBytes(array.type), type_, target, run.count);
+      convertElements(array.type, array.bytes.data() + (first + run.flat) * elementBytes(array.type), type_, target,
+                      run.count);
     }
   }
 

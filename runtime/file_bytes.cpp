@@ -177,7 +177,7 @@ void AtomicFile::commit() {
 }
 
 void makeFolders(const std::string& path) {
-  for (std::size_t end = path.find('/', 1); ; end = path.find('/', end + 1)) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
     if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) throw unwritable(part);
     if (end == std::string::npos) return;

@@ -56,8 +56,9 @@ int runDevice(Session& session, Transport& transport) {
       fillArena(transport.arena(), transport.arenaBytes());
       if (!transport.barrier()) return kExitOtherDevice;
     }
-    const std::int64_t threads = session.options.threads > 0 ? std::min(session.options.threads, session.program.threads)
-                                                             : session.program.threads;
+    const std::int64_t threads = session.options.threads > 0
+                                     ? std::min(session.options.threads, session.program.threads)
+                                     : session.program.threads;
     Device device(session.program, transport, static_cast<int>(threads), session.options.seed);
     Reporter reporter(session.program.name, session.options, transport.rank() == 0);
     reporter.log(firstLine(session.program, transport.name(), !session.startedByMpi));
@@ -68,7 +69,8 @@ int runDevice(Session& session, Transport& transport) {
       if (session.command == Command::Train && session.functions[0]->rows != 0) {
         const std::int64_t rows = rowsPerCall(*session.functions[0]);
         line += "; " + countText(feed.rows / rows) + " batches of " + countText(rows) + " per epoch, " +
-                countText(feed.rows % rows) + " rows left over each epoch (shuffled, seed " + std::to_string(session.options.seed) + ")";
+                countText(feed.rows % rows) + " rows left over each epoch (shuffled, seed " +
+                std::to_string(session.options.seed) + ")";
       }
       reporter.log(line);
     } else if (!feed.inputs.empty()) {
@@ -79,7 +81,8 @@ int runDevice(Session& session, Transport& transport) {
     transport.abort(failed.exitCode, failed.message);
     return failed.exitCode;
   } catch (const std::bad_alloc&) {
-    transport.abort(kExitMemory, "out of memory; " + std::to_string(session.program.arena_bytes) + " bytes are planned per device");
+    transport.abort(kExitMemory,
+                    "out of memory; " + std::to_string(session.program.arena_bytes) + " bytes are planned per device");
     return kExitMemory;
   } catch (const std::exception& error) {
     transport.abort(kExitBug, std::string("a bug in the runtime: ") + error.what());
@@ -170,11 +173,13 @@ int runMpi(Session& session, const std::function<void()>& prepare) {
   try {
     if (world.size != program.devices) {
       throw failure(kExitUsage, diag::WorldSize, world.size, program.devices,
-                    "run it as mpirun -n " + std::to_string(program.devices) + ", or compile it with --devices " + std::to_string(world.size));
+                    "run it as mpirun -n " + std::to_string(program.devices) + ", or compile it with --devices " +
+                        std::to_string(world.size));
     }
     prepare();
     char error[1024] = "";
-    transport = library.open(program.arena_bytes, session.options.transport == "mpi-messages" ? 1 : 0, error, sizeof error);
+    transport =
+        library.open(program.arena_bytes, session.options.transport == "mpi-messages" ? 1 : 0, error, sizeof error);
     if (transport == nullptr) throw Failure{kExitMemory, error};
   } catch (const Failure& failed) {
     return fail(failed);
@@ -205,7 +210,8 @@ bool chooseMpi(const Options& options) {
   if (options.transport == "auto" && given != nullptr) {
     if (std::strcmp(given, "mpi") == 0) return true;
     if (std::strcmp(given, "local") == 0) return false;
-    throw failure(kExitUsage, diag::OptionValue, std::string("GSHARD_TRANSPORT"), std::string(given), std::string("local or mpi"));
+    throw failure(kExitUsage, diag::OptionValue, std::string("GSHARD_TRANSPORT"), std::string(given),
+                  std::string("local or mpi"));
   }
   if (options.transport == "local") return false;
   return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
@@ -213,7 +219,8 @@ bool chooseMpi(const Options& options) {
 
 int runProgram(int argc, char** argv, const gshard_rt_program& program) {
   if (program.abi != GSHARD_RT_ABI) {
-    throw Failure{kExitBug, "compiled for runtime interface " + std::to_string(program.abi) + ", linked with " + std::to_string(GSHARD_RT_ABI)};
+    throw Failure{kExitBug, "compiled for runtime interface " + std::to_string(program.abi) + ", linked with " +
+                                std::to_string(GSHARD_RT_ABI)};
   }
   Options options = parseOptions(argc, argv, program.name);
   if (options.help || options.command.empty()) {

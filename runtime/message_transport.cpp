@@ -40,7 +40,7 @@ struct PreparedMove {
 
 // Per part: packed contributions of all members for the own range, and packed results of all owners.
 struct PreparedPart {
-  std::vector<OwnedPart> owned;                      // by member
+  std::vector<OwnedPart> owned;                       // by member
   std::vector<std::vector<std::byte>> contributions;  // by member, packed own range
   std::vector<std::vector<std::byte>> toOwner;        // by member, packed range of that member
   std::vector<std::vector<std::byte>> results;        // by member, packed reduced range
@@ -186,7 +186,8 @@ bool MessageTransport::collect(std::int64_t offset, std::int64_t length, std::ve
     if (rank() == 0) all.emplace_back(static_cast<std::size_t>(length));
     for (std::int64_t at = 0; at < length; at += kPiece) {
       const int count = static_cast<int>(std::min(kPiece, length - at));
-      if (rank() == 0 && from == 0) std::memcpy(all[0].data() + at, arena_ + offset + at, static_cast<std::size_t>(count));
+      if (rank() == 0 && from == 0)
+        std::memcpy(all[0].data() + at, arena_ + offset + at, static_cast<std::size_t>(count));
       MPI_Request request = MPI_REQUEST_NULL;
       if (rank() == 0 && from != 0) {
         MPI_Irecv(all.back().data() + at, count, MPI_BYTE, from, kTag, MPI_COMM_WORLD, &request);
@@ -328,7 +329,8 @@ bool MessageTransport::runReduce(int handle) {
     buffers.contributions[me] = buffers.toOwner[me];  // equal sizes: no allocation
     loadAccumulator(part.type, buffers.accumulator.data(), buffers.contributions[0].data(), 1, length);
     for (std::size_t member = 1; member < group.size(); ++member) {
-      accumulate(part.type, part.reduction, buffers.accumulator.data(), buffers.contributions[member].data(), 1, length);
+      accumulate(part.type, part.reduction, buffers.accumulator.data(), buffers.contributions[member].data(), 1,
+                 length);
     }
     std::vector<std::byte>& result = part.scatterDim < 0 ? buffers.results[me] : buffers.contributions[me];
     storeAccumulator(part.type, buffers.accumulator.data(), result.data(), 1, length);
@@ -346,7 +348,8 @@ bool MessageTransport::runReduce(int handle) {
     for (std::size_t member = 0; member < group.size(); ++member) {
       const OwnedPart& owned = buffers.owned[member];
       if (member == me) continue;
-      unpackRange(owned.target, owned.begin, owned.end, arena_, elementBytes(part.type), buffers.results[member].data());
+      unpackRange(owned.target, owned.begin, owned.end, arena_, elementBytes(part.type),
+                  buffers.results[member].data());
     }
   }
   countBytes(prepared.bytes);

@@ -48,7 +48,9 @@ Description parseDescription(std::string_view text, const std::string& path) {
                                                  : description.kind == 'i' || description.kind == 'u';
     if (power && known) return description;
   }
-  throw malformed(path, "npy", "its element type is " + std::string(text.substr(0, 40)) + "; f2 f4 f8, i1 to i8, u1 to u8 and b1 are read");
+  throw malformed(
+      path, "npy",
+      "its element type is " + std::string(text.substr(0, 40)) + "; f2 f4 f8, i1 to i8, u1 to u8 and b1 are read");
 }
 
 std::vector<std::int64_t> parseShape(std::string_view text, const std::string& path) {
@@ -147,7 +149,8 @@ Array readNpy(const Bytes& bytes, const std::string& path) {
   array.shape = parseShape(dictValue(header, "shape"), path);
   const bool fortran = dictValue(header, "fortran_order") == "True";
   if (fortran) std::reverse(array.shape.begin(), array.shape.end());
-  const std::int64_t count = checkedCount(array.shape, std::max<std::int64_t>(description.bytes, elementBytes(array.type)), path);
+  const std::int64_t count =
+      checkedCount(array.shape, std::max<std::int64_t>(description.bytes, elementBytes(array.type)), path);
   const std::byte* data = reader.take(static_cast<std::size_t>(count * description.bytes), "the elements of its shape");
   array.bytes = convertElements(data, count, description, array.type, path);
   return fortran ? transposed(array) : array;
@@ -173,7 +176,8 @@ NamedArrays readNpz(const Bytes& bytes, const std::string& path) {
   for (std::uint64_t member = 0; member < members; ++member) {
     if (directory > bytes.size()) throw malformed(path, "zip", "its directory lies beyond its end");
     reader.seek(static_cast<std::size_t>(directory));
-    if (reader.littleEndian(4, "a directory entry") != 0x02014B50u) throw malformed(path, "zip", "its directory is damaged");
+    if (reader.littleEndian(4, "a directory entry") != 0x02014B50u)
+      throw malformed(path, "zip", "its directory is damaged");
     reader.take(6, "a directory entry");
     const std::uint64_t method = reader.littleEndian(2, "a directory entry");
     reader.take(4, "a directory entry");
@@ -215,7 +219,9 @@ NamedArrays readNpz(const Bytes& bytes, const std::string& path) {
     } else if (method == 8) {
       content = inflateRaw(data, static_cast<std::size_t>(packed), static_cast<std::size_t>(unpacked), path);
     } else {
-      throw malformed(path, "zip", "member `" + name + "` is packed by method " + std::to_string(method) + "; stored and deflated are read");
+      throw malformed(
+          path, "zip",
+          "member `" + name + "` is packed by method " + std::to_string(method) + "; stored and deflated are read");
     }
     if (crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()) != crc) {
       throw malformed(path, "zip", "the checksum of member `" + name + "` is wrong");
@@ -229,14 +235,30 @@ NamedArrays readNpz(const Bytes& bytes, const std::string& path) {
 std::string npyText(const Array& array) {
   const char* description = "";
   switch (array.type) {
-    case ElementType::F32: description = "<f4"; break;
-    case ElementType::F64: description = "<f8"; break;
-    case ElementType::BF16: description = "<V2"; break;  // NumPy has no name for it; ml_dtypes writes this
-    case ElementType::F16: description = "<f2"; break;
-    case ElementType::I32: description = "<i4"; break;
-    case ElementType::I64: description = "<i8"; break;
-    case ElementType::U8: description = "|u1"; break;
-    case ElementType::Bool: description = "|b1"; break;
+    case ElementType::F32:
+      description = "<f4";
+      break;
+    case ElementType::F64:
+      description = "<f8";
+      break;
+    case ElementType::BF16:
+      description = "<V2";
+      break;  // NumPy has no name for it; ml_dtypes writes this
+    case ElementType::F16:
+      description = "<f2";
+      break;
+    case ElementType::I32:
+      description = "<i4";
+      break;
+    case ElementType::I64:
+      description = "<i8";
+      break;
+    case ElementType::U8:
+      description = "|u1";
+      break;
+    case ElementType::Bool:
+      description = "|b1";
+      break;
   }
   std::string header = std::string("{'descr': '") + description + "', 'fortran_order': False, 'shape': (";
   for (const std::int64_t size : array.shape) header += std::to_string(size) + ",";
@@ -263,7 +285,8 @@ void writeNpz(const std::string& path, const NamedArrays& arrays) {
     const std::uint64_t size = header.size() + array.bytes.size();
     const std::int64_t place = file.written();
     if (size >= 0xFFFFFFFFu || place >= 0xFFFFFFFF) {
-      throw failure(kExitIo, diag::FileUnwritable, path, std::string("an npz beyond 4 GiB; write .safetensors instead"));
+      throw failure(kExitIo, diag::FileUnwritable, path,
+                    std::string("an npz beyond 4 GiB; write .safetensors instead"));
     }
     std::uint64_t crc = crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(array.bytes.data()), array.bytes.size());
@@ -279,9 +302,9 @@ void writeNpz(const std::string& path, const NamedArrays& arrays) {
     file.write("PK\3\4" + common + member + header);
     file.write(array.bytes.data(), array.bytes.size());
     directory += std::string("PK\1\2") + std::string("\x14\0", 2) + common;
-    appendNumber(directory, 0, 2);   // comment
-    appendNumber(directory, 0, 4);   // disk, internal attributes
-    appendNumber(directory, 0, 4);   // external attributes
+    appendNumber(directory, 0, 2);  // comment
+    appendNumber(directory, 0, 4);  // disk, internal attributes
+    appendNumber(directory, 0, 4);  // external attributes
     appendNumber(directory, static_cast<std::uint64_t>(place), 4);
     directory += member;
   }

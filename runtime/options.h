@@ -12,22 +12,22 @@ enum class ProgressKind { Auto, Bar, Plain, None };
 
 struct Options {
   std::string command;
-  std::string data;                                          // FILE or FILE:PREFIX
-  std::vector<std::pair<std::string, std::string>> inputs;   // name, FILE[:NAME][selection]
+  std::string data;                                           // FILE or FILE:PREFIX
+  std::vector<std::pair<std::string, std::string>> inputs;    // name, FILE[:NAME][selection]
   std::vector<std::pair<std::string, std::string>> settings;  // --set
   std::int64_t steps = -1;
   std::int64_t epochs = -1;
   std::uint64_t seed = 0;
   std::string checkpoint;
-  std::string resume = "no";                                  // auto, no or a step
+  std::string resume = "no";  // auto, no or a step
   std::int64_t saveEvery = 0;
   std::int64_t keep = 3;
-  std::string init;                                           // FILE[:PREFIX]
+  std::string init;  // FILE[:PREFIX]
   std::string output;
   std::string metrics;
   ProgressKind progress = ProgressKind::Auto;
   std::string transport = "auto";
-  std::int64_t threads = 0;                                   // 0: as compiled
+  std::int64_t threads = 0;  // 0: as compiled
   double timeout = 60;
   std::string logLevel = "info";
   bool quiet = false;
@@ -44,8 +44,8 @@ struct OptionRow {
   std::string_view argument;  // "N", "FILE"; empty for a flag
   std::string_view group;
   std::string_view help;
-  std::string_view takes;     // what a value may be, for messages
-  bool (*set)(Options& options, const std::string& value);    // false: not such a value
+  std::string_view takes;                                   // what a value may be, for messages
+  bool (*set)(Options& options, const std::string& value);  // false: not such a value
 };
 const std::vector<OptionRow>& optionTable();
 

@@ -10,7 +10,9 @@
 
 namespace gshard {
 
-std::vector<std::int64_t> shapeOf(const gshard_rt_tensor& tensor) { return {tensor.shape, tensor.shape + tensor.rank}; }
+std::vector<std::int64_t> shapeOf(const gshard_rt_tensor& tensor) {
+  return {tensor.shape, tensor.shape + tensor.rank};
+}
 
 std::int64_t elementCount(const gshard_rt_tensor& tensor) {
   std::int64_t count = 1;
@@ -54,7 +56,8 @@ std::string shardedText(const gshard_rt_program& program, const gshard_rt_tensor
 
 std::string tileText(const gshard_rt_program& program, const gshard_rt_tensor& tensor) {
   std::vector<std::string> dims;
-  for (std::int64_t d = 0; d < tensor.rank; ++d) dims.push_back(std::to_string(program.extents[tensor.extents[d]].part));
+  for (std::int64_t d = 0; d < tensor.rank; ++d)
+    dims.push_back(std::to_string(program.extents[tensor.extents[d]].part));
   return typed(tensor, dims);
 }
 
@@ -160,7 +163,9 @@ Totals totalsOf(const gshard_rt_program& program) {
   return totals;
 }
 
-std::string plural(std::int64_t count, const char* word) { return countText(count) + " " + word + (count == 1 ? "" : "s"); }
+std::string plural(std::int64_t count, const char* word) {
+  return countText(count) + " " + word + (count == 1 ? "" : "s");
+}
 
 }  // namespace
 
@@ -175,7 +180,9 @@ std::string firstLine(const gshard_rt_program& program, const char* transport, b
   return text;
 }
 
-static std::string docText(const char* doc) { return doc != nullptr && doc[0] != '\0' ? std::string("  ") + doc : ""; }
+static std::string docText(const char* doc) {
+  return doc != nullptr && doc[0] != '\0' ? std::string("  ") + doc : "";
+}
 
 std::string helpText(const gshard_rt_program& program) {
   std::string text = std::string("usage: ") + program.name + " ";
@@ -221,8 +228,8 @@ std::string infoText(const gshard_rt_program& program) {
   text += "devices     " + std::to_string(program.devices);
   if (program.axis_count > 0) text += " = " + meshText(program);
   text += ", " + plural(program.threads, "thread") + " each\n";
-  text += "memory      peak " + bytesText(program.arena_bytes) + " per device (" + countText(program.arena_bytes) + " bytes), of it " +
-          bytesText(program.persistent_bytes) + " parameters and states\n";
+  text += "memory      peak " + bytesText(program.arena_bytes) + " per device (" + countText(program.arena_bytes) +
+          " bytes), of it " + bytesText(program.persistent_bytes) + " parameters and states\n";
   text += "parameters  " + countText(totals.parameters) + ", " + countText(totals.perDevice) + " per device\n";
   for (std::int64_t i = 0; i < program.parameter_count; ++i) {
     const gshard_rt_parameter& parameter = program.parameters[i];
@@ -238,7 +245,8 @@ std::string infoText(const gshard_rt_program& program) {
   text += "collectives\n";
   for (std::int64_t i = 0; i < program.plan_count; ++i) {
     const gshard_rt_plan_entry& entry = program.plan[i];
-    const std::string place = entry.site >= 0 && entry.site < program.site_count ? program.sites[entry.site].location : "";
+    const std::string place =
+        entry.site >= 0 && entry.site < program.site_count ? program.sites[entry.site].location : "";
     text += "  " + std::to_string(i) + "  " + program.functions[entry.function].name + "  " + entry.kind + " over " +
             entry.axes + ", " + bytesText(entry.bytes_max) + " per device  " + place + "  " + entry.reason + "\n";
   }
@@ -257,7 +265,8 @@ std::string infoJson(const gshard_rt_program& program) {
   info["devices"] = program.devices;
   info["threads"] = program.threads;
   Json mesh = Json::array();
-  for (std::int64_t a = 0; a < program.axis_count; ++a) mesh.push_back({{"axis", program.axes[a].name}, {"size", program.axes[a].size}});
+  for (std::int64_t a = 0; a < program.axis_count; ++a)
+    mesh.push_back({{"axis", program.axes[a].name}, {"size", program.axes[a].size}});
   info["mesh"] = mesh;
   info["parameters"] = totals.parameters;
   info["parameters_per_device"] = totals.perDevice;
@@ -268,8 +277,10 @@ std::string infoJson(const gshard_rt_program& program) {
   Json parameters = Json::array();
   for (std::int64_t i = 0; i < program.parameter_count; ++i) {
     const gshard_rt_parameter& parameter = program.parameters[i];
-    parameters.push_back({{"name", parameter.name}, {"type", tensorText(parameter.tensor)},
-                          {"sharding", shardedText(program, parameter.tensor)}, {"tile", tileText(program, parameter.tensor)}});
+    parameters.push_back({{"name", parameter.name},
+                          {"type", tensorText(parameter.tensor)},
+                          {"sharding", shardedText(program, parameter.tensor)},
+                          {"tile", tileText(program, parameter.tensor)}});
   }
   info["tensors"] = parameters;
   Json functions = Json::array();
@@ -277,20 +288,30 @@ std::string infoJson(const gshard_rt_program& program) {
     const gshard_rt_function& function = program.functions[i];
     Json inputs = Json::array();
     for (std::int64_t j = 0; j < function.input_count; ++j) {
-      inputs.push_back({{"name", function.inputs[j].name}, {"type", tensorText(function.inputs[j].tensor)},
+      inputs.push_back({{"name", function.inputs[j].name},
+                        {"type", tensorText(function.inputs[j].tensor)},
                         {"sharding", shardedText(program, function.inputs[j].tensor)}});
     }
-    functions.push_back({{"name", function.name}, {"steps", function.step_count}, {"rows", function.rows},
-                         {"peak_bytes", function.peak_bytes}, {"bytes_max", function.comm_bytes_max},
-                         {"bytes_total", function.comm_bytes_total}, {"inputs", inputs}});
+    functions.push_back({{"name", function.name},
+                         {"steps", function.step_count},
+                         {"rows", function.rows},
+                         {"peak_bytes", function.peak_bytes},
+                         {"bytes_max", function.comm_bytes_max},
+                         {"bytes_total", function.comm_bytes_total},
+                         {"inputs", inputs}});
   }
   info["functions"] = functions;
   Json collectives = Json::array();
   for (std::int64_t i = 0; i < program.plan_count; ++i) {
     const gshard_rt_plan_entry& entry = program.plan[i];
-    collectives.push_back({{"kind", entry.kind}, {"axes", entry.axes}, {"function", program.functions[entry.function].name},
-                           {"bytes_max", entry.bytes_max}, {"bytes_total", entry.bytes_total}, {"reason", entry.reason},
-                           {"location", entry.site >= 0 && entry.site < program.site_count ? program.sites[entry.site].location : ""}});
+    collectives.push_back(
+        {{"kind", entry.kind},
+         {"axes", entry.axes},
+         {"function", program.functions[entry.function].name},
+         {"bytes_max", entry.bytes_max},
+         {"bytes_total", entry.bytes_total},
+         {"reason", entry.reason},
+         {"location", entry.site >= 0 && entry.site < program.site_count ? program.sites[entry.site].location : ""}});
   }
   info["collectives"] = collectives;
   return info.dump();

@@ -7,15 +7,15 @@
 
 namespace gshard {
 
-std::string tensorText(const gshard_rt_tensor& tensor);        // f32[64, 256]
+std::string tensorText(const gshard_rt_tensor& tensor);  // f32[64, 256]
 std::vector<std::int64_t> shapeOf(const gshard_rt_tensor& tensor);
 std::string shardedText(const gshard_rt_program& program, const gshard_rt_tensor& tensor);  // f32[64, 256@model]
 std::string tileText(const gshard_rt_program& program, const gshard_rt_tensor& tensor);     // f32[64, 128]
 std::string axesText(const gshard_rt_program& program, const gshard_rt_axis_ref* axes, std::int64_t count);
-std::string meshText(const gshard_rt_program& program);        // data 2 x model 2
-std::string bytesText(std::int64_t bytes);                     // 38.8 KiB
-std::string countText(std::int64_t count);                     // 19,210
-std::int64_t elementCount(const gshard_rt_tensor& tensor);     // global
+std::string meshText(const gshard_rt_program& program);     // data 2 x model 2
+std::string bytesText(std::int64_t bytes);                  // 38.8 KiB
+std::string countText(std::int64_t count);                  // 19,210
+std::int64_t elementCount(const gshard_rt_tensor& tensor);  // global
 
 // Names that may follow the binary's name: train, eval, predict (if any), info and the entries.
 std::vector<std::string> commandNames(const gshard_rt_program& program);

@@ -5,8 +5,8 @@
 
 namespace gshard::random_values {
 
-using Word = unsigned int;         // 32 bits
-using Wide = unsigned long long;   // 64 bits
+using Word = unsigned int;        // 32 bits
+using Wide = unsigned long long;  // 64 bits
 
 struct Block {
   Word word[4];
@@ -39,7 +39,9 @@ constexpr Block blockOf(const Stream& stream, Wide block) {
 }
 
 // 32 bits of element i: word i & 3 of block i >> 2.
-constexpr Word bits32(const Stream& stream, Wide index) { return blockOf(stream, index >> 2).word[index & 3]; }
+constexpr Word bits32(const Stream& stream, Wide index) {
+  return blockOf(stream, index >> 2).word[index & 3];
+}
 
 // 64 bits of element i: words 2*(i & 1) (first) and 2*(i & 1) + 1 (second) of block i >> 1.
 struct Pair {
@@ -90,6 +92,8 @@ constexpr NormalInputs normalInputs(const Stream& stream, Wide index) {
 }
 
 // Integers 0 or 1: the lowest bit of the 32 bits.
-constexpr int coin(const Stream& stream, Wide index) { return static_cast<int>(bits32(stream, index) & 1u); }
+constexpr int coin(const Stream& stream, Wide index) {
+  return static_cast<int>(bits32(stream, index) & 1u);
+}
 
 }  // namespace gshard::random_values

@@ -66,7 +66,8 @@ Array readCsv(const Bytes& bytes, const std::string& path) {
     columns = found;
     ++rows;
   }
-  if (rows == 0) throw failure(kExitIo, diag::FileMalformed, path, std::string("CSV"), std::string("it holds no row of numbers"));
+  if (rows == 0)
+    throw failure(kExitIo, diag::FileMalformed, path, std::string("CSV"), std::string("it holds no row of numbers"));
   Array array;
   array.type = ElementType::F64;
   array.shape = {rows, columns};

@@ -14,23 +14,44 @@ Array readIdx(const Bytes& bytes, const std::string& path) {
   Array array;
   int fileBytes = 0;
   switch (code) {
-    case 0x08: array.type = ElementType::U8; fileBytes = 1; break;
-    case 0x09: array.type = ElementType::I32; fileBytes = 1; break;  // signed bytes
-    case 0x0B: array.type = ElementType::I32; fileBytes = 2; break;
-    case 0x0C: array.type = ElementType::I32; fileBytes = 4; break;
-    case 0x0D: array.type = ElementType::F32; fileBytes = 4; break;
-    case 0x0E: array.type = ElementType::F64; fileBytes = 8; break;
+    case 0x08:
+      array.type = ElementType::U8;
+      fileBytes = 1;
+      break;
+    case 0x09:
+      array.type = ElementType::I32;
+      fileBytes = 1;
+      break;  // signed bytes
+    case 0x0B:
+      array.type = ElementType::I32;
+      fileBytes = 2;
+      break;
+    case 0x0C:
+      array.type = ElementType::I32;
+      fileBytes = 4;
+      break;
+    case 0x0D:
+      array.type = ElementType::F32;
+      fileBytes = 4;
+      break;
+    case 0x0E:
+      array.type = ElementType::F64;
+      fileBytes = 8;
+      break;
   }
   if ((magic >> 16) != 0 || fileBytes == 0 || rank < 1 || rank > 8) {
     throw failure(kExitIo, diag::FileMalformed, path, std::string("IDX"),
                   "its magic number is " + std::to_string(magic) + ", not two zero bytes, a type and a rank");
   }
-  for (int d = 0; d < rank; ++d) array.shape.push_back(static_cast<std::int64_t>(reader.bigEndian(4, "the sizes of its dimensions")));
+  for (int d = 0; d < rank; ++d)
+    array.shape.push_back(static_cast<std::int64_t>(reader.bigEndian(4, "the sizes of its dimensions")));
   const std::int64_t count = checkedCount(array.shape, fileBytes, path);
-  const std::byte* data = reader.take(static_cast<std::size_t>(count * fileBytes), "the elements that its sizes ask for");
+  const std::byte* data =
+      reader.take(static_cast<std::size_t>(count * fileBytes), "the elements that its sizes ask for");
   if (reader.left() != 0) {
     throw failure(kExitIo, diag::FileMalformed, path, std::string("IDX"),
-                  std::to_string(reader.left()) + " bytes follow the " + std::to_string(count) + " elements of " + shapeText(array.shape));
+                  std::to_string(reader.left()) + " bytes follow the " + std::to_string(count) + " elements of " +
+                      shapeText(array.shape));
   }
   const std::int64_t size = elementBytes(array.type);
   array.bytes.resize(static_cast<std::size_t>(count * size));

@@ -91,12 +91,18 @@ template <class T, class Stored, class Load>
 void byReduction(Reduction reduction, std::byte* accumulator, const std::byte* source, std::int64_t stride,
                  std::int64_t length, Load load) {
   switch (reduction) {
-    case Reduction::Sum: return loop<T, Add<T>, Stored>(accumulator, source, stride, length, load);
-    case Reduction::Prod: return loop<T, Multiply<T>, Stored>(accumulator, source, stride, length, load);
-    case Reduction::Max: return loop<T, Maximum<T>, Stored>(accumulator, source, stride, length, load);
-    case Reduction::Min: return loop<T, Minimum<T>, Stored>(accumulator, source, stride, length, load);
-    case Reduction::Any: return loop<T, Or<T>, Stored>(accumulator, source, stride, length, load);
-    case Reduction::All: return loop<T, And<T>, Stored>(accumulator, source, stride, length, load);
+    case Reduction::Sum:
+      return loop<T, Add<T>, Stored>(accumulator, source, stride, length, load);
+    case Reduction::Prod:
+      return loop<T, Multiply<T>, Stored>(accumulator, source, stride, length, load);
+    case Reduction::Max:
+      return loop<T, Maximum<T>, Stored>(accumulator, source, stride, length, load);
+    case Reduction::Min:
+      return loop<T, Minimum<T>, Stored>(accumulator, source, stride, length, load);
+    case Reduction::Any:
+      return loop<T, Or<T>, Stored>(accumulator, source, stride, length, load);
+    case Reduction::All:
+      return loop<T, And<T>, Stored>(accumulator, source, stride, length, load);
   }
 }
 

@@ -32,18 +32,24 @@ static std::string shortest(T value) {
   return error == std::errc{} ? std::string(text, end) : "?";
 }
 
-std::string numberText(double value) { return shortest(value); }
+std::string numberText(double value) {
+  return shortest(value);
+}
 
 std::string numberText(const Array& array, std::int64_t index) {
   switch (array.type) {
     case ElementType::F32:
     case ElementType::BF16:
-    case ElementType::F16: return shortest(static_cast<float>(asDouble(array, index)));
-    case ElementType::F64: return shortest(asDouble(array, index));
+    case ElementType::F16:
+      return shortest(static_cast<float>(asDouble(array, index)));
+    case ElementType::F64:
+      return shortest(asDouble(array, index));
     case ElementType::I32:
     case ElementType::I64:
-    case ElementType::U8: return std::to_string(asInteger(array, index));
-    case ElementType::Bool: return asInteger(array, index) != 0 ? "true" : "false";
+    case ElementType::U8:
+      return std::to_string(asInteger(array, index));
+    case ElementType::Bool:
+      return asInteger(array, index) != 0 ? "true" : "false";
   }
   return "";
 }
@@ -51,7 +57,9 @@ std::string numberText(const Array& array, std::int64_t index) {
 std::string resultsText(const NamedArrays& arrays) {
   std::string text;
   for (const auto& [name, array] : arrays) {
-    if (arrays.size() > 1) text += "# " + name + ": " + (array.shape.empty() ? std::string(elementName(array.type)) : arrayText(array)) + "\n";
+    if (arrays.size() > 1)
+      text +=
+          "# " + name + ": " + (array.shape.empty() ? std::string(elementName(array.type)) : arrayText(array)) + "\n";
     const std::int64_t count = array.count();
     // Vectors stand one number a line; from two dims on, a line is a row of the last dim.
     const std::int64_t row = array.shape.size() < 2 ? 1 : std::max<std::int64_t>(array.shape.back(), 1);
@@ -60,7 +68,8 @@ std::string resultsText(const NamedArrays& arrays) {
   return text;
 }
 
-Reporter::Reporter(std::string program, const Options& options, bool speaks) : program_(std::move(program)), speaks_(speaks) {
+Reporter::Reporter(std::string program, const Options& options, bool speaks)
+    : program_(std::move(program)), speaks_(speaks) {
   info_ = speaks && !options.quiet && options.logLevel != "error";
   debug_ = info_ && options.logLevel == "debug";
   if (!speaks) return;
@@ -127,7 +136,8 @@ void Reporter::step(const StepRecord& record) {
     line["samples"] = record.samples;
     line["comm_bytes"] = record.bytes;
     line["step_ms"] = record.seconds * 1e3;
-    line["time"] = {{"compute_ms", record.compute * 1e3}, {"comm_ms", record.communication * 1e3}, {"wait_ms", record.wait * 1e3}};
+    line["time"] = {
+        {"compute_ms", record.compute * 1e3}, {"comm_ms", record.communication * 1e3}, {"wait_ms", record.wait * 1e3}};
     writeMetrics(line.dump());
   }
   const double loss = record.values.empty() ? 0 : record.values[0].second;
@@ -148,9 +158,11 @@ std::string Reporter::summary(const StepRecord& record) const {
   const double elapsed = std::max(monotonicSeconds() - started_, 1e-9);
   const double total = std::max(compute_ + communication_, 1e-12);
   const std::int64_t done = record.step - firstStep_;
-  const double left = elapsed / static_cast<double>(std::max<std::int64_t>(done, 1)) * static_cast<double>(record.lastStep - record.step);
+  const double left = elapsed / static_cast<double>(std::max<std::int64_t>(done, 1)) *
+                      static_cast<double>(record.lastStep - record.step);
   char text[200];
-  std::snprintf(text, sizeof text, "%lld/%lld  loss %.4f  %.0f samples/s  compute %.0f %%  communication %.0f %%  %.0f s left",
+  std::snprintf(text, sizeof text,
+                "%lld/%lld  loss %.4f  %.0f samples/s  compute %.0f %%  communication %.0f %%  %.0f s left",
                 static_cast<long long>(record.step), static_cast<long long>(record.lastStep), smoothed_,
                 static_cast<double>(record.samples - firstSamples_) / elapsed, 100 * compute_ / total,
                 100 * communication_ / total, left);
@@ -167,8 +179,10 @@ void Reporter::showBar(const StepRecord& record) {
   const int room = width - 1 - static_cast<int>(text.size()) - 4;
   if (room >= 8) {
     const int cells = std::min(room, 30);
-    const int full = static_cast<int>(cells * (record.step - firstStep_) / std::max<std::int64_t>(record.lastStep - firstStep_, 1));
-    text = "[" + std::string(static_cast<std::size_t>(full), '=') + std::string(static_cast<std::size_t>(cells - full), ' ') + "] " + text;
+    const int full =
+        static_cast<int>(cells * (record.step - firstStep_) / std::max<std::int64_t>(record.lastStep - firstStep_, 1));
+    text = "[" + std::string(static_cast<std::size_t>(full), '=') +
+           std::string(static_cast<std::size_t>(cells - full), ' ') + "] " + text;
   }
   if (static_cast<int>(text.size()) > width - 1) text.resize(static_cast<std::size_t>(std::max(width - 1, 1)));
   std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
@@ -193,7 +207,8 @@ void Reporter::evaluation(std::int64_t step, std::int64_t samples, std::int64_t 
 
 void Reporter::peak(std::int64_t planned, std::int64_t measured) {
   writeMetrics(Json{{"peak", {{"planned_peak_bytes", planned}, {"measured_peak_bytes", measured}}}}.dump());
-  log("memory per device: planned peak " + std::to_string(planned) + " bytes, measured " + std::to_string(measured) + " bytes");
+  log("memory per device: planned peak " + std::to_string(planned) + " bytes, measured " + std::to_string(measured) +
+      " bytes");
 }
 
 }  // namespace gshard

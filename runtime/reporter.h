@@ -31,13 +31,13 @@ class Reporter {
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
-  void log(const std::string& line);    // level info
+  void log(const std::string& line);  // level info
   void debug(const std::string& line);
   void runRecord(const std::string& infoJson, std::uint64_t seed);
   void step(const StepRecord& record);  // metrics and progress
   void evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Values& values);
   void peak(std::int64_t planned, std::int64_t measured);
-  void clear();                         // ends the bar before other output
+  void clear();  // ends the bar before other output
 
  private:
   void writeMetrics(const std::string& line);

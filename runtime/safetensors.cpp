@@ -29,7 +29,8 @@ std::string headerText(const std::vector<TensorHeader>& tensors, const std::map<
   for (const TensorHeader& tensor : tensors) {
     std::int64_t bytes = elementBytes(tensor.type);
     for (const std::int64_t size : tensor.shape) bytes *= size;
-    header[tensor.name] = {{"dtype", typeName(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {place, place + bytes}}};
+    header[tensor.name] = {
+        {"dtype", typeName(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {place, place + bytes}}};
     place += bytes;
   }
   std::string text = header.dump();
@@ -135,7 +136,8 @@ void writeArrays(const std::string& path, const NamedArrays& arrays) {
   if (endsWith(".safetensors")) return writeSafetensors(path, arrays);
   if (endsWith(".npz")) return writeNpz(path, arrays);
   if (!endsWith(".npy")) {
-    throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path, std::string("a name ending in .npy, .npz or .safetensors"));
+    throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path,
+                  std::string("a name ending in .npy, .npz or .safetensors"));
   }
   if (arrays.size() != 1) {
     throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path,

@@ -74,7 +74,8 @@ static void checkInputNames(const Session& session) {
     bool found = false;
     for (const std::string& input : known) found = found || input == name;
     if (!found) {
-      throw failure(kExitUsage, diag::UnknownInput, name, session.options.command, names.empty() ? "none" : names, suggestion(name, known));
+      throw failure(kExitUsage, diag::UnknownInput, name, session.options.command, names.empty() ? "none" : names,
+                    suggestion(name, known));
     }
   }
 }
@@ -112,7 +113,8 @@ void prepareSession(Session& session) {
   const bool loads = session.command == Command::Train ? options.resume != "no" : !options.checkpoint.empty();
   if (loads) {
     if (options.checkpoint.empty()) {
-      throw failure(kExitUsage, diag::OptionNeedsValue, std::string("--resume"), std::string("--checkpoint DIR beside it"));
+      throw failure(kExitUsage, diag::OptionNeedsValue, std::string("--resume"),
+                    std::string("--checkpoint DIR beside it"));
     }
     session.checkpoint = loadCheckpoint(session.program, options.checkpoint, options.resume,
                                         session.command == Command::Train && options.resume == "auto");

@@ -22,18 +22,19 @@ struct Session {
   const gshard_rt_program& program;
   Options options;
   Command command = Command::Train;
-  std::vector<const gshard_rt_function*> functions;          // what the command runs, in order
-  std::map<const gshard_rt_function*, Feed> feeds;           // of all of them and their finish functions
+  std::vector<const gshard_rt_function*> functions;  // what the command runs, in order
+  std::map<const gshard_rt_function*, Feed> feeds;   // of all of them and their finish functions
   std::unique_ptr<Dataset> dataset;
-  std::optional<LoadedTensors> parameters;                   // --init
+  std::optional<LoadedTensors> parameters;  // --init
   std::optional<LoadedTensors> checkpoint;
-  std::map<std::string, double> settings;                    // by --set
-  std::int64_t firstStep = 0;                                // updates done before this run
-  std::int64_t steps = 0;                                    // of this run
+  std::map<std::string, double> settings;  // by --set
+  std::int64_t firstStep = 0;              // updates done before this run
+  std::int64_t steps = 0;                  // of this run
   bool startedByMpi = false;
-  std::atomic<int> signal{0};                                // SIGINT, SIGTERM: finish the step, save, end
+  std::atomic<int> signal{0};  // SIGINT, SIGTERM: finish the step, save, end
 
-  Session(const gshard_rt_program& theProgram, Options theOptions) : program(theProgram), options(std::move(theOptions)) {}
+  Session(const gshard_rt_program& theProgram, Options theOptions)
+      : program(theProgram), options(std::move(theOptions)) {}
 };
 
 // Fills everything from program and options; reads all files. Throws Failure.

@@ -69,6 +69,8 @@ bool awaitSequence(DeviceFlags& flags, std::uint32_t target, int spins, int mill
   return reached(flags.sequence.load(std::memory_order_acquire), target);
 }
 
-bool processAlive(std::int32_t pid) { return pid == 0 || kill(pid, 0) == 0 || errno != ESRCH; }
+bool processAlive(std::int32_t pid) {
+  return pid == 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
 
 }  // namespace gshard

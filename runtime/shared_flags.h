@@ -15,7 +15,7 @@ struct alignas(128) DeviceFlags {
   std::atomic<std::int32_t> label{-1};
   std::atomic<std::int32_t> waiting{0};
   std::atomic<std::int64_t> step{0};
-  alignas(128) std::byte slot[128];        // what the device gives in an agreement
+  alignas(128) std::byte slot[128];  // what the device gives in an agreement
 };
 
 struct alignas(128) SharedHeader {

@@ -93,7 +93,9 @@ void SharedTransport::reduceOwned(const PreparedReduce& prepared, std::size_t in
   forEachRow(owned.source, owned.target, owned.begin, owned.end, row);
 }
 
-bool SharedTransport::barrier() { return meet(everyone_); }
+bool SharedTransport::barrier() {
+  return meet(everyone_);
+}
 
 // Every device runs the same sequence of collectives, so "how many I have entered" is comparable between any two of
 // them and one number per device serves barriers of all groups.
@@ -144,11 +146,13 @@ std::string SharedTransport::watchdogText(double seconds) {
   const DeviceFlags& own = *header_->device(rank());
   char waited[32];
   std::snprintf(waited, sizeof waited, "%.0f", seconds);
-  std::string text = "step " + std::to_string(own.step.load()) + ": device " + std::to_string(rank()) +
-                     " has waited " + waited + " s in " + label(own.label.load());
+  std::string text = "step " + std::to_string(own.step.load()) + ": device " + std::to_string(rank()) + " has waited " +
+                     waited + " s in " + label(own.label.load());
   for (int device = 0; device < size(); ++device) {
     DeviceFlags& flags = *header_->device(device);
-    const char* state = !processAlive(flags.pid.load()) ? "ended   " : flags.waiting.load() != 0 ? "waits   " : "computes";
+    const char* state = !processAlive(flags.pid.load()) ? "ended   "
+                        : flags.waiting.load() != 0     ? "waits   "
+                                                        : "computes";
     text += "\n  device " + std::to_string(device) + "  " + state + "  " + label(flags.label.load()) + ", step " +
             std::to_string(flags.step.load());
   }
@@ -175,7 +179,9 @@ bool SharedTransport::collect(std::int64_t offset, std::int64_t length, std::vec
   return meet(everyone_);
 }
 
-void SharedTransport::abort(int code, const std::string& message) { raiseAbort(*header_, code, rank(), message); }
+void SharedTransport::abort(int code, const std::string& message) {
+  raiseAbort(*header_, code, rank(), message);
+}
 
 AbortNote SharedTransport::abortNote() {
   AbortNote note;

@@ -29,39 +29,55 @@ template <class From, class Read>
 void convertFrom(const std::byte* from, ElementType type, std::byte* to, std::int64_t count, Read read) {
   using Value = decltype(read(From{}));
   switch (type) {
-    case ElementType::F32: return convertRun<From, float>(from, to, count, read, [](Value v) { return static_cast<float>(v); });
-    case ElementType::F64: return convertRun<From, double>(from, to, count, read, [](Value v) { return static_cast<double>(v); });
+    case ElementType::F32:
+      return convertRun<From, float>(from, to, count, read, [](Value v) { return static_cast<float>(v); });
+    case ElementType::F64:
+      return convertRun<From, double>(from, to, count, read, [](Value v) { return static_cast<double>(v); });
     case ElementType::BF16:
-      return convertRun<From, std::uint16_t>(from, to, count, read, [](Value v) { return floatToBfloat(static_cast<float>(v)); });
+      return convertRun<From, std::uint16_t>(from, to, count, read,
+                                             [](Value v) { return floatToBfloat(static_cast<float>(v)); });
     case ElementType::F16:
-      return convertRun<From, std::uint16_t>(from, to, count, read, [](Value v) { return floatToHalf(static_cast<float>(v)); });
+      return convertRun<From, std::uint16_t>(from, to, count, read,
+                                             [](Value v) { return floatToHalf(static_cast<float>(v)); });
     case ElementType::I32:
-      return convertRun<From, std::int32_t>(from, to, count, read, [](Value v) { return static_cast<std::int32_t>(v); });
+      return convertRun<From, std::int32_t>(from, to, count, read,
+                                            [](Value v) { return static_cast<std::int32_t>(v); });
     case ElementType::I64:
-      return convertRun<From, std::int64_t>(from, to, count, read, [](Value v) { return static_cast<std::int64_t>(v); });
+      return convertRun<From, std::int64_t>(from, to, count, read,
+                                            [](Value v) { return static_cast<std::int64_t>(v); });
     case ElementType::U8:
-      return convertRun<From, std::uint8_t>(from, to, count, read, [](Value v) { return static_cast<std::uint8_t>(v); });
+      return convertRun<From, std::uint8_t>(from, to, count, read,
+                                            [](Value v) { return static_cast<std::uint8_t>(v); });
     case ElementType::Bool:
-      return convertRun<From, std::uint8_t>(from, to, count, read, [](Value v) { return static_cast<std::uint8_t>(v != Value{0}); });
+      return convertRun<From, std::uint8_t>(from, to, count, read,
+                                            [](Value v) { return static_cast<std::uint8_t>(v != Value{0}); });
   }
 }
 
 }  // namespace
 
-void convertElements(ElementType fromType, const std::byte* from, ElementType toType, std::byte* to, std::int64_t count) {
+void convertElements(ElementType fromType, const std::byte* from, ElementType toType, std::byte* to,
+                     std::int64_t count) {
   if (fromType == toType) {
     std::memcpy(to, from, static_cast<std::size_t>(count * elementBytes(toType)));
     return;
   }
   switch (fromType) {
-    case ElementType::F32: return convertFrom<float>(from, toType, to, count, [](float v) { return v; });
-    case ElementType::F64: return convertFrom<double>(from, toType, to, count, [](double v) { return v; });
-    case ElementType::BF16: return convertFrom<std::uint16_t>(from, toType, to, count, [](std::uint16_t v) { return bfloatToFloat(v); });
-    case ElementType::F16: return convertFrom<std::uint16_t>(from, toType, to, count, [](std::uint16_t v) { return halfToFloat(v); });
-    case ElementType::I32: return convertFrom<std::int32_t>(from, toType, to, count, [](std::int32_t v) { return v; });
-    case ElementType::I64: return convertFrom<std::int64_t>(from, toType, to, count, [](std::int64_t v) { return v; });
+    case ElementType::F32:
+      return convertFrom<float>(from, toType, to, count, [](float v) { return v; });
+    case ElementType::F64:
+      return convertFrom<double>(from, toType, to, count, [](double v) { return v; });
+    case ElementType::BF16:
+      return convertFrom<std::uint16_t>(from, toType, to, count, [](std::uint16_t v) { return bfloatToFloat(v); });
+    case ElementType::F16:
+      return convertFrom<std::uint16_t>(from, toType, to, count, [](std::uint16_t v) { return halfToFloat(v); });
+    case ElementType::I32:
+      return convertFrom<std::int32_t>(from, toType, to, count, [](std::int32_t v) { return v; });
+    case ElementType::I64:
+      return convertFrom<std::int64_t>(from, toType, to, count, [](std::int64_t v) { return v; });
     case ElementType::U8:
-    case ElementType::Bool: return convertFrom<std::uint8_t>(from, toType, to, count, [](std::uint8_t v) { return v; });
+    case ElementType::Bool:
+      return convertFrom<std::uint8_t>(from, toType, to, count, [](std::uint8_t v) { return v; });
   }
 }
 
@@ -100,8 +116,8 @@ std::vector<TileRun> tileRuns(const Tile& tile, const std::vector<std::int64_t>&
 void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const std::byte* whole,
                  ElementType toType, std::byte* buffer) {
   for (const TileRun& run : tileRuns(tile, shape, 0)) {
-    convertElements(fromType, whole + run.flat * elementBytes(fromType), toType, buffer + run.local * elementBytes(toType),
-                    run.count);
+    convertElements(fromType, whole + run.flat * elementBytes(fromType), toType,
+                    buffer + run.local * elementBytes(toType), run.count);
   }
 }
 

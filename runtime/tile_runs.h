@@ -19,7 +19,8 @@ struct TileRun {
 std::vector<TileRun> tileRuns(const Tile& tile, const std::vector<std::int64_t>& shape, std::size_t firstDim);
 
 // `count` adjacent elements of one type into another; floats to integers truncate, to bool compare with 0.
-void convertElements(ElementType fromType, const std::byte* from, ElementType toType, std::byte* to, std::int64_t count);
+void convertElements(ElementType fromType, const std::byte* from, ElementType toType, std::byte* to,
+                     std::int64_t count);
 
 // The tile from the dense whole, and back.
 void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const std::byte* whole,

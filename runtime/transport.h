@@ -53,8 +53,8 @@ struct ReducePlan {
 };
 
 struct AbortNote {
-  int code = 0;         // exit code; 0: nothing happened
-  int device = -1;      // who reported it
+  int code = 0;     // exit code; 0: nothing happened
+  int device = -1;  // who reported it
   std::string message;
 };
 
@@ -64,7 +64,7 @@ class Transport {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  virtual const char* name() const = 0;          // "local" or "mpi"
+  virtual const char* name() const = 0;  // "local" or "mpi"
 
   // The own arena; page aligned, zero at first.
   virtual std::byte* arena() = 0;

@@ -25,8 +25,8 @@ void Worker::writeScalars(const gshard_rt_function& function) {
     const gshard_rt_setting& setting = session_.program.settings[function.settings[i].setting];
     const auto given = session_.settings.find(setting.name);
     const double value = given == session_.settings.end() ? setting.value : given->second;
-    convertElements(ElementType::F64, reinterpret_cast<const std::byte*>(&value), static_cast<ElementType>(setting.dtype),
-                    device_.arena() + function.settings[i].offset, 1);
+    convertElements(ElementType::F64, reinterpret_cast<const std::byte*>(&value),
+                    static_cast<ElementType>(setting.dtype), device_.arena() + function.settings[i].offset, 1);
   }
 }
 
@@ -63,8 +63,8 @@ int Worker::reportFault(const Agreement& agreement) {
   const std::string message = fault.limit >= 0
                                   ? diagText(diag::IndexOutOfRange, place, text, fault.value, fault.limit, fault.index)
                                   : diagText(diag::DivisionByZero, place, text, fault.index);
-  throw Failure{kExitProgram, message + "\n  note: found on device " + std::to_string(agreement.faultDevice) + ", step " +
-                                  std::to_string(step_)};
+  throw Failure{kExitProgram, message + "\n  note: found on device " + std::to_string(agreement.faultDevice) +
+                                  ", step " + std::to_string(step_)};
 }
 
 int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, std::int64_t plannedTotal, bool exact,
@@ -84,7 +84,7 @@ int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, s
     const Contribution& other = all[device];
     const Fault& least = agreement.fault;
     const bool less = !least.happened() || (other.fault.order != least.order ? other.fault.order < least.order
-                                                                              : other.fault.index < least.index);
+                                                                             : other.fault.index < least.index);
     if (other.fault.happened() && less) {
       agreement.fault = other.fault;
       agreement.faultDevice = static_cast<int>(device);
@@ -128,7 +128,8 @@ bool Worker::readValues(const gshard_rt_function& function, Values& values) {
 
 bool Worker::save(std::int64_t step) {
   if (session_.options.checkpoint.empty()) return true;
-  const std::string path = saveCheckpoint(device_, session_.options.checkpoint, step, session_.options.seed, session_.options.keep);
+  const std::string path =
+      saveCheckpoint(device_, session_.options.checkpoint, step, session_.options.seed, session_.options.keep);
   if (!path.empty()) reporter_.log("saved " + path);
   return device_.transport().barrier();
 }

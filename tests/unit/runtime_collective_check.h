@@ -19,7 +19,9 @@ inline float valueAt(int device, std::int64_t index, bool exact) {
   return exact ? static_cast<float>(static_cast<int>(uniform * 100.0f)) : uniform * 3.7f - 1.9f;
 }
 
-inline std::int64_t partOf(std::int64_t size, int parts) { return (size + parts - 1) / parts; }
+inline std::int64_t partOf(std::int64_t size, int parts) {
+  return (size + parts - 1) / parts;
+}
 inline std::int64_t liveOf(std::int64_t size, int parts, int index) {
   const std::int64_t part = partOf(size, parts);
   return std::min(part, size - std::min(size, part * index));
@@ -149,7 +151,7 @@ inline std::string checkAll(Transport& transport) {
       [](Transport& t) { return checkAllReduce(t, 7, 5, 8); },
       [](Transport& t) { return checkAllReduce(t, 3, 3000, 3000); },
       [](Transport& t) { return checkReduceScatter(t, 7, 3); },
-      [](Transport& t) { return checkReduceScatter(t, 2, 5); },   // empty parts on 3 and more
+      [](Transport& t) { return checkReduceScatter(t, 2, 5); },  // empty parts on 3 and more
       [](Transport& t) { return checkAllToAll(t, 7, 10); },
       [](Transport& t) { return checkAllToAll(t, 16, 3); },
       [](Transport& t) { return checkAgree(t); },

@@ -19,7 +19,8 @@ namespace {
 // One input x: TYPE[6, 2, 4] by rows and one parameter w: f32[5, 4], both split as told over one axis.
 class FeedProgram {
  public:
-  FeedProgram(int devices, int splitDim, std::int64_t type = GSHARD_RT_F32, std::int64_t rows = 6) : axis_{"d", devices} {
+  FeedProgram(int devices, int splitDim, std::int64_t type = GSHARD_RT_F32, std::int64_t rows = 6)
+      : axis_{"d", devices} {
     const auto parts = [&](int dim) { return dim == splitDim ? std::int64_t{devices} : std::int64_t{1}; };
     const auto extent = [&](std::int64_t size, std::int64_t count, std::int64_t scale) {
       return gshard_rt_extent{size, (size + count - 1) / count, scale, count > 1 ? 1 : 0, &piece_};
@@ -31,7 +32,10 @@ class FeedProgram {
     extents_[3] = extent(5, devices, 0);
     shape_[0] = rows;
     const ElementType element = static_cast<ElementType>(type);
-    input_ = {"x", {type, 3, shape_, dims_, 1024, extents_[0].part * extents_[1].part * extents_[2].part * elementBytes(element)}, 1};
+    input_ = {
+        "x",
+        {type, 3, shape_, dims_, 1024, extents_[0].part * extents_[1].part * extents_[2].part * elementBytes(element)},
+        1};
     parameter_ = {"net.w", {GSHARD_RT_F32, 2, weightShape_, weightDims_, 0, extents_[3].part * 16}, 1, ""};
     function_.name = "loss";
     function_.rows = rows;
@@ -98,7 +102,8 @@ class Feeding : public testing::Test {
     array.bytes.resize(static_cast<std::size_t>(array.count() * elementBytes(type)));
     for (std::int64_t i = 0; i < array.count(); ++i) {
       const double value = static_cast<double>(i % 200);
-      convertElements(ElementType::F64, reinterpret_cast<const std::byte*>(&value), type, array.bytes.data() + i * elementBytes(type), 1);
+      convertElements(ElementType::F64, reinterpret_cast<const std::byte*>(&value), type,
+                      array.bytes.data() + i * elementBytes(type), 1);
     }
     file_ = testing::TempDir() + "gshard_feed_" + std::to_string(getpid()) + ".npz";
     writeArrays(file_, {{"x", array}});
@@ -152,7 +157,8 @@ TEST_F(Feeding, ShuffledRowsAreRowsOfTheData) {
   const RowRange rows{12, 6, 3, 9, true};
   const Array whole = fed(FeedProgram(2, 0), given, rows);
   const RowOrder order(given.seed, 20);
-  for (std::int64_t row = 0; row < 6; ++row) EXPECT_EQ(asDouble(whole, 8 * row), static_cast<double>(8 * order.at(3, 12 + row)));
+  for (std::int64_t row = 0; row < 6; ++row)
+    EXPECT_EQ(asDouble(whole, 8 * row), static_cast<double>(8 * order.at(3, 12 + row)));
   expectEqualOnAllLayouts(given, rows);
 }
 
@@ -188,9 +194,12 @@ TEST_F(Feeding, ChecksWhatItIsGiven) {
     }
     return "";
   };
-  EXPECT_NE(message(options({20, 9}, ElementType::F32), GSHARD_RT_F32).find("a row has 9 elements, not 8"), std::string::npos);
-  EXPECT_NE(message(options({5}, ElementType::F32), GSHARD_RT_F32).find("a row has 1 elements, not 8"), std::string::npos);
-  EXPECT_NE(message(options({40, 8}, ElementType::I64), GSHARD_RT_BOOL).find("holds 2 at element 2"), std::string::npos);
+  EXPECT_NE(message(options({20, 9}, ElementType::F32), GSHARD_RT_F32).find("a row has 9 elements, not 8"),
+            std::string::npos);
+  EXPECT_NE(message(options({5}, ElementType::F32), GSHARD_RT_F32).find("a row has 1 elements, not 8"),
+            std::string::npos);
+  EXPECT_NE(message(options({40, 8}, ElementType::I64), GSHARD_RT_BOOL).find("holds 2 at element 2"),
+            std::string::npos);
   EXPECT_EQ(message(options({40, 8}, ElementType::F64), GSHARD_RT_I32), "");
 }
 

@@ -12,7 +12,9 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-std::int64_t product(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
+std::int64_t product(const Sizes& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 // A program that is only a mesh and extents; owns what the C structs point to.
 class Mesh {
@@ -35,7 +37,8 @@ class Mesh {
       parts *= refs.back().size;
     }
     refs_.push_back(refs);
-    extents_.push_back({size, (size + parts - 1) / parts, rowScale, static_cast<std::int64_t>(refs.size()), refs_.back().data()});
+    extents_.push_back(
+        {size, (size + parts - 1) / parts, rowScale, static_cast<std::int64_t>(refs.size()), refs_.back().data()});
     program_.extents = extents_.data();
     program_.extent_count = static_cast<std::int64_t>(extents_.size());
     return program_.extent_count - 1;
@@ -97,7 +100,9 @@ class Moves : public testing::Test {
  protected:
   std::mt19937 random_{42};
 
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1)); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
+  }
 
   std::vector<std::vector<int>> randomSplits(std::size_t rank, int axes) {
     std::vector<std::vector<int>> splits(rank);
@@ -137,11 +142,12 @@ class Moves : public testing::Test {
         copied += copy.target.extents.count();
       }
       std::int64_t wanted = 0;
-      forEachLive(tileOf(table, transfer.to, pairs[static_cast<std::size_t>(reader)]), [&](const Sizes& index, std::int64_t place) {
-        const std::int64_t operand = expected(index);
-        ASSERT_EQ(target[static_cast<std::size_t>(place)], static_cast<float>(operand));
-        wanted += operand >= 0 ? 1 : 0;
-      });
+      forEachLive(tileOf(table, transfer.to, pairs[static_cast<std::size_t>(reader)]),
+                  [&](const Sizes& index, std::int64_t place) {
+                    const std::int64_t operand = expected(index);
+                    ASSERT_EQ(target[static_cast<std::size_t>(place)], static_cast<float>(operand));
+                    wanted += operand >= 0 ? 1 : 0;
+                  });
       ASSERT_EQ(copied, wanted) << "an element travels once";
     }
   }
@@ -153,7 +159,8 @@ TEST_F(Moves, ReshardsOfRandomLayouts) {
     const std::size_t rank = static_cast<std::size_t>(pick(1, 3));
     Sizes shape;
     for (std::size_t d = 0; d < rank; ++d) shape.push_back(pick(1, 9));
-    const gshard_rt_transfer transfer{mesh.tensor(shape, randomSplits(rank, 3)), mesh.tensor(shape, randomSplits(rank, 3)), nullptr, GSHARD_RT_MOVE_AFFINE};
+    const gshard_rt_transfer transfer{mesh.tensor(shape, randomSplits(rank, 3)),
+                                      mesh.tensor(shape, randomSplits(rank, 3)), nullptr, GSHARD_RT_MOVE_AFFINE};
     check(mesh, transfer, [&](const Sizes& index) { return flatten(index, shape); });
     if (HasFatalFailure()) return;
   }
@@ -179,7 +186,8 @@ TEST_F(Moves, AffineMapsWithStepsReversalsHolesAndTransposition) {
       resultShape.push_back(pick(1, 4));
     }
     const gshard_rt_transfer transfer{mesh.tensor(operandShape, randomSplits(operandShape.size(), 2)),
-                                      mesh.tensor(resultShape, randomSplits(resultShape.size(), 2)), move.data(), GSHARD_RT_MOVE_AFFINE};
+                                      mesh.tensor(resultShape, randomSplits(resultShape.size(), 2)), move.data(),
+                                      GSHARD_RT_MOVE_AFFINE};
     check(mesh, transfer, [&](const Sizes& index) -> std::int64_t {
       Sizes operand(operandShape.size(), 0);
       for (std::size_t d = 0; d < move.size(); ++d) {
@@ -206,7 +214,8 @@ TEST_F(Moves, ReshapesBetweenAnyLayouts) {
     const std::vector<Sizes>& family = families[static_cast<std::size_t>(pick(0, 3))];
     const Sizes from = family[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(family.size()) - 1))];
     const Sizes to = family[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(family.size()) - 1))];
-    const gshard_rt_transfer transfer{mesh.tensor(from, randomSplits(from.size(), 2)), mesh.tensor(to, randomSplits(to.size(), 2)), nullptr, GSHARD_RT_MOVE_RESHAPE};
+    const gshard_rt_transfer transfer{mesh.tensor(from, randomSplits(from.size(), 2)),
+                                      mesh.tensor(to, randomSplits(to.size(), 2)), nullptr, GSHARD_RT_MOVE_RESHAPE};
     check(mesh, transfer, [&](const Sizes& index) { return flatten(index, to); });
     if (HasFatalFailure()) return;
   }
@@ -214,7 +223,8 @@ TEST_F(Moves, ReshapesBetweenAnyLayouts) {
 
 TEST_F(Moves, ReshapeOfALargeTileIsAFewCopies) {
   Mesh mesh({4});
-  const gshard_rt_transfer transfer{mesh.tensor({4096, 64}, {{0}, {}}), mesh.tensor({4096, 8, 8}, {{}, {0}, {}}), nullptr, GSHARD_RT_MOVE_RESHAPE};
+  const gshard_rt_transfer transfer{mesh.tensor({4096, 64}, {{0}, {}}), mesh.tensor({4096, 8, 8}, {{}, {0}, {}}),
+                                    nullptr, GSHARD_RT_MOVE_RESHAPE};
   const ExtentTable table(mesh.program());
   std::vector<Sizes> pairs;
   for (int device = 0; device < 4; ++device) pairs.push_back(table.of(device, 0));

@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   char error[512] = "";
-  gshard::Transport* transport = gshard_mpi_open(gshard::collective_check::kArena, messages ? 1 : 0, error, sizeof error);
+  gshard::Transport* transport =
+      gshard_mpi_open(gshard::collective_check::kArena, messages ? 1 : 0, error, sizeof error);
   if (transport == nullptr) {
     std::fprintf(stderr, "%s\n", error);
     gshard_mpi_finish(nullptr, 1);

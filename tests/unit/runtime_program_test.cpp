@@ -38,7 +38,8 @@ class SampleProgram : public testing::Test {
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
 
   Outcome run(const std::string& arguments, const std::string& launcher = "") const {
-    const std::string command = "cd '" + folder_ + "' && " + launcher + " " + GSHARD_SAMPLE_PROGRAM + " " + arguments + " >out 2>err";
+    const std::string command =
+        "cd '" + folder_ + "' && " + launcher + " " + GSHARD_SAMPLE_PROGRAM + " " + arguments + " >out 2>err";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(path("out")), contents(path("err"))};
   }
@@ -65,13 +66,16 @@ TEST_F(SampleProgram, SelectsColumnsAndRows) {
 
 TEST_F(SampleProgram, TrainsSavesAndEvaluates) {
   write("x.csv", "1,1,1\n1,1,1\n1,1,1\n1,1,1\n1,1,1\n");
-  const Outcome trained = run("train --input x=x.csv --steps 4 --checkpoint saved --metrics m.jsonl --verify-plan --measure-peak");
+  const Outcome trained =
+      run("train --input x=x.csv --steps 4 --checkpoint saved --metrics m.jsonl --verify-plan --measure-peak");
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.err.find("2 devices = data 2 (local, 2 threads)"), std::string::npos) << trained.err;
   EXPECT_NE(trained.err.find("1 batches of 5 per epoch, 0 rows left over"), std::string::npos) << trained.err;
   EXPECT_NE(trained.err.find("planned peak 260 bytes, measured 260 bytes"), std::string::npos) << trained.err;
   const std::string metrics = contents(path("m.jsonl"));
-  EXPECT_NE(metrics.find("{\"step\":4,\"set\":\"train\",\"loss\":15.0,\"at\":3.0,\"samples\":20,\"comm_bytes\":4,"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("{\"step\":4,\"set\":\"train\",\"loss\":15.0,\"at\":3.0,\"samples\":20,\"comm_bytes\":4,"),
+            std::string::npos)
+      << metrics;
   EXPECT_EQ(run("eval --input x=x.csv --checkpoint saved").out, "loss 15\n");
   // Four steps added 15 to every element; the start was drawn by global index.
   const Outcome fresh = run("weights");
@@ -100,14 +104,16 @@ TEST_F(SampleProgram, MpiGivesTheSameBits) {
   const std::string launcher = std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " -n 2";
   ASSERT_EQ(run("train --steps 5 --checkpoint local -q").code, 0);
   for (const char* transport : {"mpi", "mpi-messages"}) {
-    const Outcome outcome = run(std::string("train --steps 5 --checkpoint ranks --verify-plan --transport ") + transport, launcher);
+    const Outcome outcome =
+        run(std::string("train --steps 5 --checkpoint ranks --verify-plan --transport ") + transport, launcher);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.err.find("(mpi, 2 ranks)"), std::string::npos) << outcome.err;
     EXPECT_EQ(contents(path("local/step-5.safetensors")), contents(path("ranks/step-5.safetensors")));
   }
   write("x.csv", kCsv);
   EXPECT_EQ(run("predict --input x=x.csv", launcher).out, run("predict --input x=x.csv").out);
-  const Outcome wrong = run("train", std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " -n 3");
+  const Outcome wrong =
+      run("train", std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " -n 3");
   EXPECT_EQ(wrong.code, 2) << wrong.err;
   EXPECT_NE(wrong.err.find("started with 3 devices, but compiled for 2"), std::string::npos) << wrong.err;
   const Outcome fault = run("pick", launcher);
@@ -118,7 +124,10 @@ TEST_F(SampleProgram, MpiGivesTheSameBits) {
 TEST_F(SampleProgram, AFaultNamesOpPlaceAndDevice) {
   const Outcome outcome = run("pick");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_NE(outcome.err.find("sample: error: sample.gsd:7:9: take `embed`: index 12 is out of range for 10, at element 3"), std::string::npos) << outcome.err;
+  EXPECT_NE(
+      outcome.err.find("sample: error: sample.gsd:7:9: take `embed`: index 12 is out of range for 10, at element 3"),
+      std::string::npos)
+      << outcome.err;
   EXPECT_NE(outcome.err.find("note: found on device 1"), std::string::npos);
   EXPECT_EQ(outcome.out, "");
 }
@@ -144,7 +153,9 @@ TEST_F(SampleProgram, UsageErrors) {
   write("x.csv", "1,2\n3,4\n");
   const Outcome shape = run("train --input x=x.csv");
   EXPECT_EQ(shape.code, 4);
-  EXPECT_NE(shape.err.find("input `x` is f32[5, 3], but `x.csv` holds f64[2, 2]: a row has 2 elements, not 3"), std::string::npos) << shape.err;
+  EXPECT_NE(shape.err.find("input `x` is f32[5, 3], but `x.csv` holds f64[2, 2]: a row has 2 elements, not 3"),
+            std::string::npos)
+      << shape.err;
   write("few.csv", "1,2,3\n");
   EXPECT_EQ(run("train --input x=few.csv").code, 4);
   EXPECT_EQ(run("eval --checkpoint nowhere").code, 3);

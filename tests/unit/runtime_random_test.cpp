@@ -1,7 +1,6 @@
 // Random numbers: Random123's published answers, the ranges, and independence of how a tensor is cut (case T25).
-#include <gtest/gtest.h>
-
 #include <Random123/philox.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
@@ -20,7 +19,8 @@ TEST(Philox, PublishedAnswers) {
   EXPECT_EQ(zero.word[1], 0xe169c58du);
   EXPECT_EQ(zero.word[2], 0xbc57ac4cu);
   EXPECT_EQ(zero.word[3], 0x9b00dbd8u);
-  const Block pi = random_values::philox(Block{{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}}, 0xa4093822u, 0x299f31d0u);
+  const Block pi =
+      random_values::philox(Block{{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}}, 0xa4093822u, 0x299f31d0u);
   EXPECT_EQ(pi.word[0], 0xd16cfe09u);
   EXPECT_EQ(pi.word[1], 0x94fdcceb);
   EXPECT_EQ(pi.word[2], 0x5001e420u);

@@ -21,7 +21,8 @@ Bytes bytesOf(const std::string& text) {
 }
 
 std::string big(std::uint32_t value) {
-  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8), static_cast<char>(value)};
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
 }
 
 template <class Fn>
@@ -84,10 +85,17 @@ TEST(Idx, ReadsBytesAndFloats) {
 }
 
 TEST(Idx, SaysWhatIsWrong) {
-  EXPECT_NE(messageOf([] { readIdx(bytesOf(big(0x803) + big(2) + big(1) + big(3) + "\x01"), "f"); }).find("`f` ends after 17 bytes, but the elements that its sizes ask for needs 22"), std::string::npos);
-  EXPECT_NE(messageOf([] { readIdx(bytesOf(big(0x801) + big(1) + "ab"), "f"); }).find("1 bytes follow the 1 elements"), std::string::npos);
+  EXPECT_NE(messageOf([] {
+              readIdx(bytesOf(big(0x803) + big(2) + big(1) + big(3) + "\x01"), "f");
+            }).find("`f` ends after 17 bytes, but the elements that its sizes ask for needs 22"),
+            std::string::npos);
+  EXPECT_NE(messageOf([] { readIdx(bytesOf(big(0x801) + big(1) + "ab"), "f"); }).find("1 bytes follow the 1 elements"),
+            std::string::npos);
   EXPECT_NE(messageOf([] { readIdx(bytesOf(big(0x12345678)), "f"); }).find("magic number"), std::string::npos);
-  EXPECT_NE(messageOf([] { readIdx(bytesOf(big(0x804) + big(~0u) + big(~0u) + big(~0u) + big(~0u)), "f"); }).find("has no size"), std::string::npos);
+  EXPECT_NE(messageOf([] {
+              readIdx(bytesOf(big(0x804) + big(~0u) + big(~0u) + big(~0u) + big(~0u)), "f");
+            }).find("has no size"),
+            std::string::npos);
 }
 
 TEST(Csv, HeaderIsOptional) {
@@ -98,32 +106,49 @@ TEST(Csv, HeaderIsOptional) {
 }
 
 TEST(Csv, SaysWhatIsWrong) {
-  EXPECT_NE(messageOf([] { readCsv(bytesOf("1,2\n3,x\n"), "c"); }).find("`c`, line 2, field 2: expected a number, found `x`"), std::string::npos);
-  EXPECT_NE(messageOf([] { readCsv(bytesOf("1,2\n3\n"), "c"); }).find("line 2: expected 2 fields as in the lines before, found 1"), std::string::npos);
+  EXPECT_NE(
+      messageOf([] { readCsv(bytesOf("1,2\n3,x\n"), "c"); }).find("`c`, line 2, field 2: expected a number, found `x`"),
+      std::string::npos);
+  EXPECT_NE(messageOf([] {
+              readCsv(bytesOf("1,2\n3\n"), "c");
+            }).find("line 2: expected 2 fields as in the lines before, found 1"),
+            std::string::npos);
   EXPECT_NE(messageOf([] { readCsv(bytesOf("1,\n2,3\n,4\n"), "c"); }).find("line 3, field 1"), std::string::npos);
   EXPECT_NE(messageOf([] { readCsv(bytesOf("a,b\n"), "c"); }).find("no row of numbers"), std::string::npos);
 }
 
-std::string npy(const std::string& description, const std::string& order, const std::string& shape, const std::string& data) {
+std::string npy(const std::string& description, const std::string& order, const std::string& shape,
+                const std::string& data) {
   std::string header = "{'descr': '" + description + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
   return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header + data;
 }
 
 TEST(Npy, ReadsTypesOrdersAndShapes) {
-  EXPECT_EQ(valuesOf(readNpy(bytesOf(npy("<i2", "False", "(2,)", std::string("\xff\xff\x02\x00", 4))), "n")), (std::vector<double>{-1, 2}));
+  EXPECT_EQ(valuesOf(readNpy(bytesOf(npy("<i2", "False", "(2,)", std::string("\xff\xff\x02\x00", 4))), "n")),
+            (std::vector<double>{-1, 2}));
   EXPECT_EQ(valuesOf(readNpy(bytesOf(npy(">i4", "False", "(1,)", big(258))), "n")), (std::vector<double>{258}));
-  EXPECT_EQ(readNpy(bytesOf(npy("<u4", "False", "(1,)", std::string("\xff\xff\xff\xff", 4))), "n").type, ElementType::I64);
+  EXPECT_EQ(readNpy(bytesOf(npy("<u4", "False", "(1,)", std::string("\xff\xff\xff\xff", 4))), "n").type,
+            ElementType::I64);
   EXPECT_EQ(readNpy(bytesOf(npy("|u1", "False", "()", "a")), "n").shape.size(), 0u);
-  EXPECT_EQ(valuesOf(readNpy(bytesOf(npy("<f2", "False", "(1,)", std::string("\x00\x3e", 2))), "n")), (std::vector<double>{1.5}));
+  EXPECT_EQ(valuesOf(readNpy(bytesOf(npy("<f2", "False", "(1,)", std::string("\x00\x3e", 2))), "n")),
+            (std::vector<double>{1.5}));
   const Array turned = readNpy(bytesOf(npy("|u1", "True", "(2, 3)", "\x01\x04\x02\x05\x03\x06")), "n");
   EXPECT_EQ(turned.shape, (std::vector<std::int64_t>{2, 3}));
   EXPECT_EQ(valuesOf(turned), (std::vector<double>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Npy, SaysWhatIsWrong) {
-  EXPECT_NE(messageOf([] { readNpy(bytesOf(npy("<f4", "False", "(3,)", "1234")), "n"); }).find("the elements of its shape needs"), std::string::npos);
-  EXPECT_NE(messageOf([] { readNpy(bytesOf(npy("|O", "False", "(3,)", "1234")), "n"); }).find("its element type is '|O'"), std::string::npos);
-  EXPECT_NE(messageOf([] { readNpy(bytesOf(npy("<f8", "False", "(99999999999999, 99999999999999)", "")), "n"); }).find("has no size"), std::string::npos);
+  EXPECT_NE(messageOf([] {
+              readNpy(bytesOf(npy("<f4", "False", "(3,)", "1234")), "n");
+            }).find("the elements of its shape needs"),
+            std::string::npos);
+  EXPECT_NE(
+      messageOf([] { readNpy(bytesOf(npy("|O", "False", "(3,)", "1234")), "n"); }).find("its element type is '|O'"),
+      std::string::npos);
+  EXPECT_NE(messageOf([] {
+              readNpy(bytesOf(npy("<f8", "False", "(99999999999999, 99999999999999)", "")), "n");
+            }).find("has no size"),
+            std::string::npos);
   EXPECT_NE(messageOf([] { readNpy(bytesOf("\x93NUMPY"), "n"); }).find("the magic number needs 8"), std::string::npos);
 }
 
@@ -150,7 +175,8 @@ TEST(Writers, ReadBackWhatTheyWrote) {
     EXPECT_TRUE(read[1].second.shape.empty());
   }
   const TempFile file(".npy", "");
-  EXPECT_NE(messageOf([&] { writeArrays(file.path(), sampleArrays()); }).find("since there are 2 results"), std::string::npos);
+  EXPECT_NE(messageOf([&] { writeArrays(file.path(), sampleArrays()); }).find("since there are 2 results"),
+            std::string::npos);
 }
 
 TEST(Npz, ReadsTheOracle) {
@@ -166,7 +192,10 @@ TEST(Npz, EveryCutAndEveryFlippedByteIsAnErrorOrHarmless) {
   writeArrays(file.path(), sampleArrays());
   const Bytes whole = readFile(file.path());
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_NE(messageOf([&] { readNpz(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)), "z"); }), "nothing thrown") << length;
+    EXPECT_NE(
+        messageOf([&] { readNpz(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)), "z"); }),
+        "nothing thrown")
+        << length;
   }
   for (std::size_t at = 0; at < whole.size(); ++at) {
     Bytes damaged = whole;
@@ -181,10 +210,20 @@ TEST(Safetensors, SaysWhatIsWrong) {
     length[0] = static_cast<char>(header.size());
     return bytesOf(length + header + data);
   };
-  EXPECT_NE(messageOf([&] { readSafetensors(file(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "1234"), "s"); }).find("`s` ends after"), std::string::npos);
-  EXPECT_NE(messageOf([&] { readSafetensors(file(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"), "s"); }).find("needs 12 bytes, but has 8"), std::string::npos);
-  EXPECT_NE(messageOf([&] { readSafetensors(file(R"({"w":{"dtype":"F9","shape":[3],"data_offsets":[0,8]}})", "12345678"), "s"); }).find("has the type F9"), std::string::npos);
-  EXPECT_NE(messageOf([&] { readSafetensors(file(R"({"w":{"shape":[-1]}})", ""), "s"); }).find("lacks dtype"), std::string::npos);
+  EXPECT_NE(messageOf([&] {
+              readSafetensors(file(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "1234"), "s");
+            }).find("`s` ends after"),
+            std::string::npos);
+  EXPECT_NE(messageOf([&] {
+              readSafetensors(file(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"), "s");
+            }).find("needs 12 bytes, but has 8"),
+            std::string::npos);
+  EXPECT_NE(messageOf([&] {
+              readSafetensors(file(R"({"w":{"dtype":"F9","shape":[3],"data_offsets":[0,8]}})", "12345678"), "s");
+            }).find("has the type F9"),
+            std::string::npos);
+  EXPECT_NE(messageOf([&] { readSafetensors(file(R"({"w":{"shape":[-1]}})", ""), "s"); }).find("lacks dtype"),
+            std::string::npos);
   EXPECT_NE(messageOf([&] { readSafetensors(file("[1", ""), "s"); }).find("not a JSON object"), std::string::npos);
 }
 
@@ -194,19 +233,24 @@ TEST(Gzip, UnpacksMembersAndRefusesDamage) {
   const std::string packed = zipped(text);
   EXPECT_EQ(gunzip(bytesOf(packed), "g"), bytesOf(text));
   EXPECT_EQ(gunzip(bytesOf(packed + zipped("end")), "g"), bytesOf(text + "end"));
-  EXPECT_NE(messageOf([&] { gunzip(bytesOf(packed.substr(0, packed.size() / 2)), "g"); }).find("`g` is not a gzip file"), std::string::npos);
+  EXPECT_NE(
+      messageOf([&] { gunzip(bytesOf(packed.substr(0, packed.size() / 2)), "g"); }).find("`g` is not a gzip file"),
+      std::string::npos);
   std::string damaged = packed;
   damaged[packed.size() / 2] ^= 0x55;
   EXPECT_NE(messageOf([&] { gunzip(bytesOf(damaged), "g"); }), "nothing thrown");
 }
 
 TEST(ReadArrays, ChoosesByContent) {
-  EXPECT_EQ(readArrays(TempFile(".csv.gz", zipped("1,2\n3,4\n")).path())[0].second.shape, (std::vector<std::int64_t>{2, 2}));
-  EXPECT_EQ(readArrays(TempFile("-images-idx3-ubyte.gz", zipped(big(0x801) + big(2) + "ab")).path())[0].second.shape, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(readArrays(TempFile(".csv.gz", zipped("1,2\n3,4\n")).path())[0].second.shape,
+            (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(readArrays(TempFile("-images-idx3-ubyte.gz", zipped(big(0x801) + big(2) + "ab")).path())[0].second.shape,
+            (std::vector<std::int64_t>{2}));
   const Array text = readArrays(TempFile(".txt", "hello").path())[0].second;
   EXPECT_EQ(text.type, ElementType::U8);
   EXPECT_EQ(text.count(), 5);
-  EXPECT_NE(messageOf([] { readArrays("/nowhere/x.npy"); }).find("cannot read `/nowhere/x.npy`: No such file"), std::string::npos);
+  EXPECT_NE(messageOf([] { readArrays("/nowhere/x.npy"); }).find("cannot read `/nowhere/x.npy`: No such file"),
+            std::string::npos);
   EXPECT_NE(messageOf([] { readArrays("/tmp"); }).find("Is a directory"), std::string::npos);
   EXPECT_NE(messageOf([] { readArrays(TempFile(".npy", "hello").path()); }).find("first bytes"), std::string::npos);
 }
@@ -216,7 +260,10 @@ TEST(SelectPart, FollowsNumpy) {
   EXPECT_EQ(valuesOf(selectPart(array, "[:, 1:]", "a")), (std::vector<double>{2, 3, 5, 6}));
   EXPECT_EQ(selectPart(array, "[:, -1]", "a").shape, (std::vector<std::int64_t>{2}));
   EXPECT_EQ(valuesOf(selectPart(array, "[1]", "a")), (std::vector<double>{4, 5, 6}));
-  EXPECT_NE(messageOf([&] { selectPart(array, "[:, 5:9]", "a"); }).find("`[:, 5:9]` cannot be applied to `a` of shape [2, 3]"), std::string::npos);
+  EXPECT_NE(messageOf([&] {
+              selectPart(array, "[:, 5:9]", "a");
+            }).find("`[:, 5:9]` cannot be applied to `a` of shape [2, 3]"),
+            std::string::npos);
   EXPECT_NE(messageOf([&] { selectPart(array, "[:, :, 1]", "a"); }).find("more dimensions"), std::string::npos);
 }
 
