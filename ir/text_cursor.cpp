@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "support/checked.h"
+
 namespace gshard {
 
 void IrCursor::expected(std::string_view what) { error(peek().range, diag::IrSyntax, std::string(what), describeToken(peek())); }
@@ -106,12 +108,15 @@ DType IrCursor::takeDType() {
 }
 
 Type IrCursor::takeType() {
+  const SourceRange range = peek().range;
   Type type{takeDType(), {}};
   if (isMark("[")) type.shape = takeInts();
   for (const std::int64_t size : type.shape) {
     if (size < 0) expected("a size of at least 0");
   }
-  return type;
+  const std::optional<std::int64_t> elements = checkedProduct(type.shape);
+  if (!elements || !checkedMul(*elements, 8)) error(range, diag::SizeOverflow, printType(type));
+  return failed_ ? Type{} : type;
 }
 
 Mesh IrCursor::takeMesh() {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/op_rules.h"
+#include "support/checked.h"
 
 namespace gshard {
 
@@ -18,8 +19,15 @@ static std::optional<ResultTypes> inferPad(const OpView& op, DiagSink& diag) {
   Type result{x.dtype, {}};
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     const std::int64_t interior = op.intsAttr("interior")[i];
-    const std::int64_t holes = std::max<std::int64_t>(x.shape[i] - 1, 0) * interior;
-    const std::int64_t size = x.shape[i] + holes + op.intsAttr("low")[i] + op.intsAttr("high")[i];
+    const std::optional<std::int64_t> holes = checkedMul(std::max<std::int64_t>(x.shape[i] - 1, 0), interior);
+    const std::optional<std::int64_t> edges = checkedAdd(op.intsAttr("low")[i], op.intsAttr("high")[i]);
+    const std::optional<std::int64_t> inside = holes ? checkedAdd(x.shape[i], *holes) : std::nullopt;
+    const std::optional<std::int64_t> padded = inside && edges ? checkedAdd(*inside, *edges) : std::nullopt;
+    if (!padded) {
+      diag.emit(op.range(), diag::SizeOverflow, printType(x) + " after padding");
+      return std::nullopt;
+    }
+    const std::int64_t size = *padded;
     if (size < 0 || interior < 0) {
       diag.emit(op.range(), diag::PadNegative, static_cast<std::int64_t>(i), x.shape[i], size);
       return std::nullopt;

@@ -79,6 +79,33 @@ TEST(Text, MistakesAreNamed) {
   EXPECT_EQ(faultOf("func @f(%x: f32) { %y = \"unfinished"), "E0301 the name of an op is expected here, but there is `\"`");
 }
 
+// Whatever stands in a file, the parser answers with a module or a diagnostic.
+TEST(Text, MutatedTextIsReadOrRefused) {
+  constexpr std::string_view kPieces[] = {"%x", "f32", "[", "]", "{", "}", "(", ")", ",", ":", "=", "@", "->", "-1", "0", "9999999999999", "1e400", "\"", "//", "row",
+                                          "param", "func", "return", "reshape", "reduce", "sum", "exchange", "take", "\n", "model(2,2)", "\xff", "{axis = -5}", "dims = [0]"};
+  std::uint64_t state = 88172645463325252ULL;
+  const auto next = [&](std::size_t bound) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return static_cast<std::size_t>(state % bound);
+  };
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = kWhole;
+    for (std::size_t edits = 1 + next(4); edits > 0; --edits) {
+      const std::size_t at = next(text.size());
+      if (next(2) == 0) text.erase(at, next(6));
+      if (next(2) == 0) text.insert(at, kPieces[next(std::size(kPieces))]);
+    }
+    CollectingSink sink;
+    std::optional<Module> module;
+    ASSERT_NO_THROW(module = testing_ir::tryParse(text, sink)) << text;
+    ASSERT_EQ(module.has_value(), !sink.hasErrors()) << text;
+    if (!module) continue;
+    const std::string printed = printModule(*module);
+    ASSERT_EQ(printModule(parseText(printed)), printed);
+    ASSERT_NO_THROW(verify(*module, Form::Spmd)) << text;
+  }
+}
+
 TEST(Text, ShapeRulesNameTheSituation) {
   const auto op = [](const std::string& args, const std::string& line) { return faultOf("func @f(" + args + ") {\n " + line + "\n return %a\n}"); };
   EXPECT_EQ(op("%a: f32[2, 3], %b: f32[4]", "%y = add %a, %b : f32[2, 3]"),
