@@ -182,13 +182,17 @@ class Chooser {
     }
     for (std::size_t r = 0; r < results.size(); ++r) {
       const Sharding made = canonical(op_.mesh(), results[r]);
-      bytes += static_cast<double>(costs_.plan(op_.resultType(r), made, around_.resultsWanted[r]).bytesMax);
+      const double received = static_cast<double>(costs_.plan(op_.resultType(r), made, around_.resultsWanted[r]).bytesMax);
+      bytes += made.partial.empty() ? received : received * around_.completionsPerRun;
     }
     return bytes;
   }
 
   double repeatedFlops(const FactorAxes& axes) const {
-    double whole = 1, own = 1;
+    double whole = 1, own = 1;                   // a product of operands that is summed: a multiplication and an addition
+    for (const Factor& factor : factors_.factors) {
+      if (factor.kind == FactorKind::Reduce && factors_.operands.size() > 1) whole = own = 2;
+    }
     for (std::size_t f = 0; f < axes.size(); ++f) {
       const std::int64_t size = factors_.factors[f].size;
       whole *= static_cast<double>(size);
@@ -267,13 +271,33 @@ class Chooser {
 
 }  // namespace
 
+// A value may be pending over one axis by a sum and over another by a maximum (the rows of a split table that each device
+// looks up are a masked sum of whatever they are): one reduction after the other is completed.
+static ReshardPlan planByReductions(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
+  Sharding between = from;
+  std::optional<Reduction> first;
+  std::erase_if(between.partial, [&](const PartialAxis& each) {
+    if (std::find(to.partial.begin(), to.partial.end(), each) != to.partial.end()) return false;
+    if (!first) first = each.reduction;
+    return each.reduction == *first;
+  });
+  if (between.partial.size() == to.partial.size()) return planReshard(mesh, type, from, to);
+  ReshardPlan plan = planReshard(mesh, type, from, between);
+  ReshardPlan rest = planByReductions(mesh, type, between, to);
+  plan.steps.insert(plan.steps.end(), rest.steps.begin(), rest.steps.end());
+  plan.bytesMax += rest.bytesMax;
+  plan.bytesTotal += rest.bytesTotal;
+  plan.lowerBound += rest.lowerBound;
+  return plan;
+}
+
 const ReshardPlan& ReshardCosts::plan(const Type& type, const Sharding& from, const Sharding& to) {
   static const ReshardPlan kNothing;
   if (from == to) return kNothing;
   Key key{printType(type) + printSharding(mesh_, from) + printSharding(mesh_, to)};
   const auto at = known_.find(key);
   if (at != known_.end()) return at->second;
-  return known_.emplace(std::move(key), planReshard(mesh_, type, from, to)).first->second;
+  return known_.emplace(std::move(key), planByReductions(mesh_, type, from, to)).first->second;
 }
 
 std::size_t ReshardCosts::cheapest(const Type& type, std::span<const Sharding> versions, const Sharding& to) {

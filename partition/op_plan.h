@@ -27,6 +27,7 @@ struct OpSurroundings {
   std::vector<bool> free;                        // operands that can be made in any tiles at no cost
   std::vector<Sharding> operandsWanted;          // by propagation
   std::vector<Sharding> resultsWanted;
+  double completionsPerRun = 1;                  // less where sums are kept over the blocks of rows and completed once
 };
 
 // Plans between equal shardings are asked for again and again.

@@ -137,6 +137,9 @@ class FunctionPartitioner {
       around.free.push_back(isFree_[operand.index]);
     }
     for (const ValueId result : op.results) around.resultsWanted.push_back(wanted_[result.index]);
+    if (function_.stage == Stage::Accumulate && function_.blocks > 1) {
+      around.completionsPerRun = 1 / static_cast<double>(function_.blocks);
+    }
     if (annotationOf(op) != nullptr) {
       item.plan.completes = true;
       item.plan.axes.resize(item.factors.factors.size());
@@ -189,6 +192,7 @@ class FunctionPartitioner {
     }
     for (std::size_t i = 0; i < ops.size(); ++i) writeOp(std::move(ops[i]), planned_[i], pending, writer);
     for (std::size_t r = 0; r < function_.results.size(); ++r) writeResult(r, pending, writer);
+    writer.finish();
   }
 
   static std::string whyPending(const PendingReductions& pending, ValueId value) {

@@ -127,8 +127,12 @@ class Propagation {
     const std::size_t index = item.slots[refinement.tensor];
     Slot& slot = slots_.at(index);
     AxisList& dim = slot.dims[static_cast<std::size_t>(refinement.dim)];
-    if (productOf(dim) >= productOf(refinement.axes) || !isPrefix(dim, refinement.axes)) return;   // stands twice in this op
+    // A slot that stands twice in this op may have been refined since the step looked at it.
+    if (productOf(dim) >= productOf(refinement.axes) || !isPrefix(dim, refinement.axes)) return;
     const AxisList added = withoutPrefix(refinement.axes, dim);
+    for (const AxisList& other : slot.dims) {
+      if (&other != &dim && overlapAny(other, added)) return;
+    }
     dim = refinement.axes;
     const Function& function = module_.functions[item.function];
     const std::string how = "inferred from `" + nameOf(function, item, refinement.from) + "` through letter " +

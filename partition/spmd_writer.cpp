@@ -35,7 +35,28 @@ ValueId SpmdWriter::newValue(Value like, const Sharding& sharding) {
   return function_.addValue(std::move(like));
 }
 
-void SpmdWriter::append(Op op) { function_.ops.push_back(std::move(op)); }
+void SpmdWriter::append(Op op) {
+  places_.emplace_back();
+  placeOf_.resize(function_.values.size(), 0);
+  for (const ValueId result : op.results) placeOf_[result.index] = places_.size() - 1;
+  places_.back().push_back(std::move(op));
+}
+
+std::size_t SpmdWriter::placeOf(ValueId value) const { return value.index < placeOf_.size() ? placeOf_[value.index] : 0; }
+
+void SpmdWriter::appendBehind(ValueId source, Op op) {
+  const std::size_t place = placeOf(source);
+  placeOf_.resize(function_.values.size(), 0);
+  for (const ValueId result : op.results) placeOf_[result.index] = place;
+  places_[place].push_back(std::move(op));
+}
+
+void SpmdWriter::finish() {
+  for (std::vector<Op>& place : places_) {
+    for (Op& op : place) function_.ops.push_back(std::move(op));
+  }
+  places_ = {{}};
+}
 
 ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Request& request) {
   std::vector<Version>& versions = versions_[value.index];
@@ -99,7 +120,11 @@ ValueId SpmdWriter::writeStep(ValueId from, const ReshardStep& step, ValueId ori
   }
   op.results = {newValue(function_.value(original), step.to)};
   const ValueId result = op.results[0];
-  append(std::move(op));
+  if (step.kind == OpKind::AllReduce || step.kind == OpKind::ReduceScatter) {
+    appendBehind(from, std::move(op));
+  } else {
+    append(std::move(op));
+  }
   return result;
 }
 

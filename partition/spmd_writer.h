@@ -31,6 +31,8 @@ class SpmdWriter {
   ValueId obtain(ValueId value, const Sharding& sharding, const Request& request);
   // Appends an op; its results must have been given their shardings.
   void append(Op op);
+  // Hands the ops to the function, in their final order.
+  void finish();
   // A new value with a sharding.
   ValueId newValue(Value like, const Sharding& sharding);
 
@@ -39,6 +41,10 @@ class SpmdWriter {
     ValueId value;
     Sharding sharding;
   };
+  // Completions stand right behind the value that is pending, not where it is first read complete: there they overlap with
+  // other work, and those of one phase meet.
+  void appendBehind(ValueId source, Op op);
+  std::size_t placeOf(ValueId value) const;
   ValueId writeStep(ValueId from, const ReshardStep& step, ValueId original, const Request& request);
   void warnOfGather(ValueId value, const Sharding& to, const ReshardPlan& plan, const Request& request);
 
@@ -50,6 +56,9 @@ class SpmdWriter {
   std::vector<Phase> phases_;
   std::vector<std::optional<Op>> generators_;
   std::vector<bool> warned_;
+  // Ops by place: place 0 stands before all ops, place i + 1 begins with the i-th op that was appended.
+  std::vector<std::vector<Op>> places_{1};
+  std::vector<std::size_t> placeOf_;             // per value of the SPMD form: where it is defined
 };
 
 }  // namespace gshard
