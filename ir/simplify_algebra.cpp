@@ -79,25 +79,21 @@ class Algebra {
 
   // The value that the op's only result equals (up to broadcasting), or an unknown id; sets changed_ when it changed the op.
   ValueId simplify(Op& op) {
-    if (op.results.size() != 1) return {};
-    switch (op.kind) {
-      case OpKind::Map: return simplifyMap(op);
-      case OpKind::Transpose: return simplifyTranspose(op);
-      case OpKind::Reshape: return simplifyReshape(op);
-      case OpKind::Broadcast: return simplifyBroadcast(op);
-      case OpKind::Slice: return simplifySlice(op);
-      case OpKind::Pad: return simplifyPad(op);
-      case OpKind::Concat: return op.operands.size() == 1 ? op.operands[0] : ValueId{};
-      case OpKind::Reverse: return simplifyReverse(op);
-      case OpKind::Reduce: return intsOf(op, "dims").empty() && sameType(op) ? op.operands[0] : ValueId{};
-      case OpKind::DimSize: return simplifyDimSize(op);
-      case OpKind::AllGather: case OpKind::AllReduce: case OpKind::AllSlice: case OpKind::AllToAll: case OpKind::Annotate:
-      case OpKind::ArgCandidates: case OpKind::Argmax: case OpKind::Argmin: case OpKind::CollectivePermute: case OpKind::Constant:
-      case OpKind::Contract: case OpKind::DeviceIndex: case OpKind::Exchange: case OpKind::Iota: case OpKind::MakePartial:
-      case OpKind::RandomNormal: case OpKind::RandomUniform: case OpKind::ReduceScatter: case OpKind::ScatterAdd:
-      case OpKind::StopGradient: case OpKind::Take: return {};
+    struct Rule {
+      OpKind kind;
+      ValueId (Algebra::*apply)(Op&);
+    };
+    static constexpr Rule kRules[] = {
+        {OpKind::Broadcast, &Algebra::simplifyBroadcast}, {OpKind::Concat, &Algebra::simplifyConcat},
+        {OpKind::DimSize, &Algebra::simplifyDimSize},     {OpKind::Map, &Algebra::simplifyMap},
+        {OpKind::Pad, &Algebra::simplifyPad},             {OpKind::Reduce, &Algebra::simplifyReduce},
+        {OpKind::Reshape, &Algebra::simplifyReshape},     {OpKind::Reverse, &Algebra::simplifyReverse},
+        {OpKind::Slice, &Algebra::simplifySlice},         {OpKind::Transpose, &Algebra::simplifyTranspose},
+    };
+    for (const Rule& rule : kRules) {
+      if (rule.kind == op.kind) return (this->*rule.apply)(op);
     }
-    GSHARD_UNREACHABLE("OpKind");
+    return {};
   }
 
   bool sameType(const Op& op) const { return type(op.operands[0]) == type(op.results[0]); }
@@ -226,7 +222,11 @@ class Algebra {
     return {};
   }
 
-  ValueId simplifyPad(const Op& op) const {
+  ValueId simplifyConcat(Op& op) { return op.operands.size() == 1 ? op.operands[0] : ValueId{}; }
+
+  ValueId simplifyReduce(Op& op) { return intsOf(op, "dims").empty() && sameType(op) ? op.operands[0] : ValueId{}; }
+
+  ValueId simplifyPad(Op& op) {
     const bool pads = !areAll(intsOf(op, "low"), 0) || !areAll(intsOf(op, "high"), 0);
     return !pads && sameType(op) ? op.operands[0] : ValueId{};    // interior of a dim with one element pads nothing
   }

@@ -5,6 +5,7 @@
 
 #include "ir/passes.h"
 #include "ir/row_analysis.h"
+#include "ir/unit_rows.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -100,8 +101,8 @@ struct AccumulatorValue {
 
 class RowSplitter {
  public:
-  RowSplitter(const Function& function, const RowAnalysis& rows)
-      : function_(&function), rows_(&rows), definition_(definitionsOf(function)), number_(function.values.size(), -1),
+  RowSplitter(const Function& function, const RowAnalysis& rows, std::int64_t blockRows)
+      : function_(&function), rows_(&rows), blockRows_(blockRows), definition_(definitionsOf(function)), number_(function.values.size(), -1),
         inAccumulate_(function.ops.size(), false), inFinish_(function.ops.size(), false) {}
 
   std::vector<Function> split() {
@@ -175,14 +176,10 @@ class RowSplitter {
     }
   }
 
-  std::int64_t blockRows() const {
-    return function_->blocks == 0 ? function_->rows : (function_->rows + function_->blocks - 1) / function_->blocks;
-  }
-
   Function buildAccumulate() {
-    StageBuilder builder(*function_, *rows_, blockRows(), Stage::Accumulate);
+    StageBuilder builder(*function_, *rows_, blockRows_, Stage::Accumulate);
     Function& stage = builder.stage();
-    stage.rows = blockRows();
+    stage.rows = blockRows_;
     // Where rows do not divide, fewer blocks may do.
     stage.blocks = function_->blocks == 0 ? 0 : (function_->rows + stage.rows - 1) / stage.rows;
     stage.totalRows = function_->blocks == 0 ? 0 : function_->rows;
@@ -225,7 +222,7 @@ class RowSplitter {
   }
 
   Function buildFinish() {
-    StageBuilder builder(*function_, *rows_, blockRows(), Stage::Finish);
+    StageBuilder builder(*function_, *rows_, blockRows_, Stage::Finish);
     Function& stage = builder.stage();
     addArguments(builder, inFinish_, false);
     for (std::size_t n = 0; n < accumulators_.size(); ++n) {
@@ -245,6 +242,7 @@ class RowSplitter {
 
   const Function* function_;
   const RowAnalysis* rows_;
+  std::int64_t blockRows_;
   std::vector<std::int64_t> definition_;
   std::vector<AccumulatorValue> accumulators_;
   std::vector<std::int64_t> number_;          // per value: its accumulator, or -1
@@ -275,20 +273,24 @@ void splitRows(Module& module, PassContext& context) {
       functions.push_back(std::move(function));
       continue;
     }
-    if (function.blocks == 1) {
+    if (function.blocks == 1 || (function.blocks != 0 && function.rows == 1)) {
+      function.blocks = 1;
       function.totalRows = function.rows;
       fixSizes(function, nullptr);
       functions.push_back(std::move(function));
       continue;
     }
+    const std::int64_t blockRows =
+        function.blocks == 0 ? function.rows : (function.rows + function.blocks - 1) / function.blocks;
     Function copy = function;
+    if (copy.rows == 1) widenUnitRows(module, copy);
     RowAnalysis rows(module, copy, context.diag);
     if (!rows.run()) {
       functions.push_back(std::move(function));
       continue;
     }
     fixSizes(copy, &rows);
-    for (Function& stage : RowSplitter(copy, rows).split()) functions.push_back(std::move(stage));
+    for (Function& stage : RowSplitter(copy, rows, blockRows).split()) functions.push_back(std::move(stage));
   }
   module.functions = std::move(functions);
 }

@@ -179,6 +179,7 @@ func @f(%x: f64[B, 3] row 0, %y: i32[B] row 0, %w: f64[3, 4]) -> (f64, f64, f64[
 TEST(SplitRows, EvalIsExactOnAnyNumberOfRows) {
   for (const std::int64_t rows : {3, 4, 7, 8, 9}) expectBlocksAgree(kScores, rows, 4);
   expectBlocksAgree(kScores, 7, 2);
+  expectBlocksAgree(kScores, 5, 1);
 }
 
 constexpr const char* kMerged = R"(
@@ -199,6 +200,7 @@ func @f(%x: f64[B, 2, 3] row 0) -> (f64[B, 6], f64[2], f64) BLOCKS {
 
 TEST(SplitRows, ShapesConstantsAndOtherReductions) {
   for (const std::int64_t rows : {4, 5, 11}) expectBlocksAgree(replaced(kMerged, " {} ", " "), rows, 4);
+  expectBlocksAgree(replaced(kMerged, " {} ", " "), 3, 1);
 }
 
 // A two-layer model with its gradients and an update, built as sema builds it.
