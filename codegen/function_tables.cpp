@@ -71,7 +71,8 @@ llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, const PlannedF
   std::vector<std::int64_t> args;
   for (const ValueId buffer : work.buffers) {
     const std::int64_t offset = planned.memory.offsets[buffer.index];
-    GSHARD_CHECK(offset >= 0, "a buffer of a kernel has a place");
+    GSHARD_CHECK(offset >= 0, "buffer `" + planned.views->function().value(buffer).name + "` has no place in " +
+                                  kernelSummary(work.kernel));
     args.push_back(offset);
   }
   args.insert(args.end(), work.extras.begin(), work.extras.end());

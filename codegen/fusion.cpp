@@ -38,6 +38,11 @@ class Fuser {
     for (std::size_t i = 0; i < ops; ++i) collectUses(i);
     for (const Result& result : function_.results) store(result.value);
     for (const Argument& argument : function_.arguments) plan_.stored[argument.value.index] = true;
+    // Views that somebody needs side by side are copied out by kernels of their own.
+    for (std::size_t i = 0; i < ops; ++i) {
+      const bool isView = views_.info(i).kind == OpClass::View && views_.storage(resultOf(i)) == resultOf(i);
+      if (isView && plan_.stored[resultOf(i).index]) readWhole(i, resultOf(i));
+    }
     inlinedGroups_.assign(ops, false);
     if (enabled_) {
       mergeGroups();

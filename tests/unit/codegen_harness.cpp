@@ -76,6 +76,20 @@ void readBytes(Tensor& tile, const std::vector<char>& bytes) {
   }
 }
 
+// The live elements of `bytes`, tails as they are in `tile`: a tail may hold anything.
+void readLive(Tensor& tile, const std::vector<char>& bytes, const std::vector<Tile>& tiles) {
+  Tensor read = tile;
+  readBytes(read, bytes);
+  const std::vector<std::int64_t> strides = stridesOf(tile.type.shape);
+  for (std::int64_t i = 0; i < tile.type.elements(); ++i) {
+    bool isLive = true;
+    for (std::size_t dim = 0; dim < tiles.size(); ++dim) isLive = isLive && i / strides[dim] % tile.type.shape[dim] < tiles[dim].live;
+    const std::size_t k = static_cast<std::size_t>(i);
+    if (isLive && tile.isFloat()) tile.floats[k] = read.floats[k];
+    if (isLive && !tile.isFloat()) tile.ints[k] = read.ints[k];
+  }
+}
+
 // Global live sizes of a value when only `rows` rows of its block are there.
 std::vector<std::int64_t> liveSizes(const Function& function, const Type& type, std::int64_t rowDim, std::int64_t rows) {
   std::vector<std::int64_t> live = type.shape;
@@ -218,7 +232,9 @@ RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& argu
                  std::to_string(run.fault_limit) + " at " + std::to_string(run.fault_index);
   }
   for (std::size_t r = 0; r < results.size(); ++r) {
-    for (std::size_t d = 0; d < devices; ++d) readBytes(results[r].tiles[d], places[r].first->bytes[d * counts[r] + places[r].second]);
+    for (std::size_t d = 0; d < devices; ++d) {
+      readLive(results[r].tiles[d], places[r].first->bytes[d * counts[r] + places[r].second], world.tiles(results[r], static_cast<std::int64_t>(d)));
+    }
     told.replicasDiffer = told.replicasDiffer || (results[r].sharding.partial.empty() && world.differingReplica(results[r]));
     told.results.push_back(world.assemble(results[r]));
   }
