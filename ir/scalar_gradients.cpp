@@ -139,10 +139,11 @@ ValueId gradientPow(const ScalarGradientArgs& args, std::size_t operand) {
   return f.where(isZero, zero, f.mul(f.g(), f.mul(f.y(), logarithm)));
 }
 
+// From the result, which is positive where x is: then x need not be kept.
 ValueId gradientRelu(const ScalarGradientArgs& args, std::size_t) {
   const Formula f(args);
   const ValueId zero = f.number(0);
-  return f.where(f.map("gt", {f.x(), zero}), f.g(), zero);
+  return f.where(f.map("gt", {f.y(), zero}), f.g(), zero);
 }
 
 ValueId gradientRsqrt(const ScalarGradientArgs& args, std::size_t) {

@@ -57,7 +57,10 @@ class ConstantFolding {
       GSHARD_CHECK(fn.has_value(), "unknown scalar function");
       const DType operand = type(op.operands.back()).dtype;
       std::vector<ScalarNumber> numbers;
-      for (const std::optional<Splat>& splat : splats) numbers.push_back({splat->real, splat->integer});
+      for (std::size_t i = 0; i < splats.size(); ++i) {
+        const DType dtype = type(op.operands[i]).dtype;
+        numbers.push_back({isFloat(dtype) ? roundTo(dtype, splats[i]->real) : 0, splats[i]->integer});
+      }
       if (mayFail(*fn, operand) && numbers.back().integer == 0) return true;   // stays: an error of the run
       becomeConstant(op, result, literalOf(result.dtype, evaluateScalar(*fn, operand, result.dtype, numbers)));
       return true;

@@ -2,6 +2,7 @@
 // becomes two: NAME.accumulate runs once per block and adds to accumulators, NAME.finish runs once on the complete values. The
 // result is that of all rows at once. A function without anything to finish becomes NAME.accumulate alone.
 #include <algorithm>
+#include <map>
 
 #include "ir/passes.h"
 #include "ir/row_analysis.h"
@@ -264,6 +265,22 @@ void fixSizes(Function& function, const RowAnalysis* rows) {
   }
 }
 
+// Rows counted through several values are one number: one accumulator instead of many.
+void shareRowCounts(Function& function, const RowAnalysis& rows) {
+  std::map<std::pair<DType, std::int64_t>, ValueId> counts;    // by dtype and elements per row
+  const std::vector<Op> ops = function.ops;
+  for (const Op& op : ops) {
+    if (!rows.countsRows(op)) continue;
+    std::int64_t perRow = 1;
+    for (const std::int64_t dim : std::get<std::vector<std::int64_t>>(*op.attributes.find("dims"))) {
+      const std::int64_t size = function.type(op.operands[0]).shape[static_cast<std::size_t>(dim)];
+      perRow *= dim == rows.state(op.operands[0]).dim ? size / function.rows : size;
+    }
+    const auto [first, isNew] = counts.try_emplace({function.type(op.results[0]).dtype, perRow}, op.results[0]);
+    if (!isNew) replaceUses(function, op.results[0], first->second);
+  }
+}
+
 }  // namespace
 
 void splitRows(Module& module, PassContext& context) {
@@ -290,6 +307,7 @@ void splitRows(Module& module, PassContext& context) {
       continue;
     }
     fixSizes(copy, &rows);
+    shareRowCounts(copy, rows);
     for (Function& stage : RowSplitter(copy, rows, blockRows).split()) functions.push_back(std::move(stage));
   }
   module.functions = std::move(functions);
