@@ -32,7 +32,7 @@ std::optional<std::int64_t> Elaborator::annotationDim(const ast::Expr& dim, Anno
   if (target.silent) {
     target.fits = false;
   } else {
-    sink_.emit(dim.range, diag::SplitDim, *written, printType(*target.type), rank);
+    sink_.emit(dim.range, diag::SplitDim, *written, printType(*target.type), plural(rank, "dim"));
   }
   return std::nullopt;
 }
@@ -151,7 +151,8 @@ bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range
     if (target.silent) {
       target.fits = false;
     } else {
-      sink_.emit(range, diag::ShardRank, static_cast<std::int64_t>(shard.dims.size()), printType(*target.type), target.type->rank());
+      sink_.emit(range, diag::ShardRank, plural(static_cast<std::int64_t>(shard.dims.size()), "dim"), printType(*target.type),
+                 std::to_string(target.type->rank()));
     }
     return false;
   }
@@ -195,10 +196,10 @@ bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotation
     } else if (ast::is<ast::StoredAnnotation>(each)) {
       target.annotation.stored = true;
     } else if (ast::is<ast::DeviceListAnnotation>(each)) {
-      notSupported(each.range, "explicit device lists (`@shard(tiles: …, devices: …)`)");
+      notSupported(each.range, "explicit device lists (`@shard(tiles: …, devices: …)`) are");
       return false;
     } else if (ast::is<ast::RematAnnotation>(each)) {
-      notSupported(each.range, "recomputation (`@remat`)");
+      notSupported(each.range, "recomputation (`@remat`) is");
       return false;
     } else if (ast::is<ast::PartialAnnotation>(each)) {
       sink_.emit(each.range, diag::PartialOutsideManual);

@@ -19,7 +19,8 @@ std::optional<std::vector<std::vector<std::size_t>>> bindArguments(const Signatu
     const CallArgument& argument = arguments[i];
     if (argument.name.empty()) {
       if (next >= signature.parameters.size()) {
-        sink.emit(argument.range, diag::TooManyArguments, signature.name, static_cast<std::int64_t>(signature.parameters.size()))
+        sink.emit(argument.range, diag::TooManyArguments, signature.name,
+                  plural(static_cast<std::int64_t>(signature.parameters.size()), "argument"))
             .note("signature: `" + signature.text + "`");
         return std::nullopt;
       }

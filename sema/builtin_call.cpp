@@ -97,7 +97,7 @@ std::size_t BuiltinCall::indexOf(std::string_view parameter) const {
 
 bool BuiltinCall::canEmit() {
   if (context_->ops != nullptr) return true;
-  sink().emit(range_, diag::TensorOutsideFunction, std::string(name()));
+  sink().emit(range_, diag::TensorOutsideFunction, "`" + std::string(name()) + "`");
   failed_ = true;
   return false;
 }
@@ -200,7 +200,9 @@ std::vector<std::int64_t> BuiltinCall::integers(std::string_view parameter) {
     std::vector<std::int64_t> result;
     for (const Datum& item : *list->items) {
       if (const auto* i = item.as<IntDatum>()) result.push_back(i->value);
-      if (item.isError()) failed_ = true;
+      if (!item.isError()) continue;
+      failed_ = true;
+      return {};
     }
     if (result.size() == list->items->size()) return result;
   }
@@ -255,10 +257,10 @@ std::vector<std::int64_t> BuiltinCall::axes(std::string_view parameter, const Ty
 std::vector<std::int64_t> BuiltinCall::shapeArgument() {
   if (!given("shape") && context_->declared) return context_->declared->shape;
   const std::vector<std::int64_t> shape = integers("shape");
-  for (const std::int64_t size : shape) {
-    if (size >= 0) continue;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] >= 0) continue;
     failed_ = true;
-    sink().emit(range("shape"), diag::NegativeSize, static_cast<std::int64_t>(&size - shape.data()), size);
+    sink().emit(range("shape"), diag::NegativeSize, static_cast<std::int64_t>(i), shape[i]);
     break;
   }
   return shape;

@@ -47,6 +47,12 @@ Datum buildMatmul(BuiltinCall& call) {
     if (a.written != nullptr) builder.label(a.written->range, "shape written here");
     if (b.written != nullptr) builder.label(b.written->range, "shape written here");
     builder.note("`matmul(a, b)` sums the last dim of `a` with the second-to-last of `b`; they must be equal");
+    if (rankB == 2 && b.type.shape[1] == a.type.shape[innerA]) {
+      SourceRange before = call.range("b"), after = call.range("b");
+      before.end = before.begin;
+      after.begin = after.end;
+      builder.fix("use the transpose", false, {{before, "transpose("}, {after, ")"}});
+    }
     return {};
   }
   const std::size_t batchA = rankA < 2 ? 0 : rankA - 2, batchB = rankB < 2 ? 0 : rankB - 2;

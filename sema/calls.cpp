@@ -25,6 +25,7 @@ std::vector<Note> Elaborator::chain() const {
   for (std::size_t i = frames_.size(); i-- > 0;) {
     const Frame& frame = frames_[i];
     if (i == 0 && !frame.isModel) break;
+    if (frame.isBinding) continue;
     if (shown == kShownCalls) {
       notes.push_back({"and " + plural(static_cast<std::int64_t>(i + 1 - (frames_[0].isModel ? 0 : 1)), "more call"), {}});
       break;
@@ -147,9 +148,11 @@ bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters, c
                                 Scope& scope) {
   std::vector<std::string> filled;
   if (declared_) filled = {"shape", "dtype"};
+  frames_.back().isBinding = true;
   const auto bound = bindArguments(signature, arguments, filled, range, sink_);
   if (!bound) return false;
   const std::optional<TypeSpec> declared = std::exchange(declared_, std::nullopt);
+  const std::size_t frame = frames_.size() - 1;
   const bool good = [&] {
     GenericValues values;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -169,7 +172,7 @@ bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters, c
       texts.push_back(generic.name.text + " = " + printDatum(found->second.value));
       bindName(generic.name, found->second.value, BindingKind::Generic, scope);
     }
-    if (!frames_.empty()) frames_.back().bindings = join(texts, ", ");
+    frames_.back().bindings = join(texts, ", ");
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const ast::Parameter& parameter = parameters[i];
       Datum value;
@@ -199,13 +202,14 @@ bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters, c
     return true;
   }();
   declared_ = declared;
+  frames_[frame].isBinding = false;
   return good;
 }
 
 Datum Elaborator::callFunction(const FunctionRef& function, std::vector<CallArgument> arguments, SourceRange range) {
   const ast::FnDecl& decl = *function.decl;
   if (!decl.manualOver.empty()) {
-    notSupported(decl.name.range, "manual functions");
+    notSupported(decl.name.range, "manual functions are");
     return {};
   }
   const FileUnit& unit = *function.unit;

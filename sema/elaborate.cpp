@@ -14,10 +14,11 @@ std::optional<Module> elaborate(const ast::File& main, SourceManager& sources, c
   sema::Elaborator first(program, sources, options, collected);
   std::optional<Module> module = first.run(std::nullopt);
   if (!first.meshKnown() && !options.devices && first.largestIntegerSplit() > 1) {
-    return sema::Elaborator(program, sources, options, sink).run(first.largestIntegerSplit());
+    module = sema::Elaborator(program, sources, options, sink).run(first.largestIntegerSplit());
+    return program.hasErrors ? std::nullopt : std::move(module);
   }
   for (const Diagnostic& diagnostic : collected.diagnostics()) sink.report(diagnostic);
-  return module;
+  return program.hasErrors ? std::nullopt : std::move(module);
 }
 
 }  // namespace gshard

@@ -31,6 +31,7 @@ struct Frame {
   const void* decl = nullptr;
   const Instance* instance = nullptr;
   bool isModel = false;
+  bool isBinding = false;                            // arguments are being checked: a mistake is the caller's
   bool isFunction = false;                           // has a body that can return
   std::string site;                                  // path of random sites
   std::map<std::string, int> siteCounts;

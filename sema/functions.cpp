@@ -168,7 +168,7 @@ void Elaborator::addOutputs(const Datum& result, const std::string& name, Source
 
 void Elaborator::buildEntry(const ast::FnDecl& decl, SourceRange range, FunctionKind kind) {
   const std::string name = kind == FunctionKind::Eval ? decl.name.text + ".eval" : decl.name.text;
-  if (!decl.manualOver.empty()) return notSupported(decl.name.range, "manual functions");
+  if (!decl.manualOver.empty()) return notSupported(decl.name.range, "manual functions are");
   if (decl.result == nullptr) {
     sink_.emit(decl.name.range, diag::EntryWithoutType, decl.name.text).help("write `-> f32` or what it returns");
     return;

@@ -7,7 +7,7 @@
 
 namespace gshard::sema {
 
-void Elaborator::notSupported(SourceRange range, const std::string& what) { sink_.emit(range, diag::NotSupportedYet, what + " are"); }
+void Elaborator::notSupported(SourceRange range, const std::string& what) { sink_.emit(range, diag::NotSupportedYet, what); }
 
 // Saves what belongs to the evaluation that is going on, and starts one outside functions.
 class Elaborator::Context {

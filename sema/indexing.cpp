@@ -3,6 +3,7 @@
 
 #include "sema/diagnostics.h"
 #include "sema/elaborator.h"
+#include "support/text.h"
 
 namespace gshard::sema {
 
@@ -68,7 +69,7 @@ Datum Elaborator::indexTensor(TensorDatum x, const ast::Index& index, SourceRang
   std::int64_t dims = 0;
   for (const ast::IndexItem& item : index.items) dims += item.isSlice || !isNone(*item.index) ? 1 : 0;
   if (dims > x.type.rank()) {
-    sink_.emit(range, diag::TooManyIndices, dims, printType(x.type), x.type.rank()).label(index.object->range, printType(x.type));
+    sink_.emit(range, diag::TooManyIndices, dims, printType(x.type), plural(x.type.rank(), "dim")).label(index.object->range, printType(x.type));
     return {};
   }
   // First the slices and compile-time indices (one slice op), then run-time indices (take), then `none`.

@@ -129,7 +129,7 @@ class Loader {
       if (found == nullptr) return;
       if (unit.globals.contains(bound.text) || unit.imports.contains(bound.text)) {
         sink_.emit(bound.range, diag::DeclaredTwice, bound.text);
-        good_ = false;
+        program_.hasErrors = true;
         return;
       }
       unit.imports.emplace(bound.text, found);
@@ -166,13 +166,13 @@ class Loader {
     if (isNew && !unit.imports.contains(name.text)) return;
     DiagBuilder builder = sink_.emit(name.range, diag::DeclaredTwice, name.text);
     if (!isNew) builder.label(at->second.range, "declared here first");
-    good_ = false;
+    program_.hasErrors = true;
   }
 
   void onlyInMain(const FileUnit& unit, const ast::Decl& decl, std::string_view what) {
     if (unit.isMain) return;
     sink_.emit(decl.range, diag::Misplaced, "`" + std::string(what) + "`", std::string("in an imported file"));
-    good_ = false;
+    program_.hasErrors = true;
   }
 
   void index(FileUnit& unit) {

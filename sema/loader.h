@@ -18,9 +18,11 @@ struct Program {
   FileUnit* main = nullptr;
   FileUnit* prelude = nullptr;                                   // null when there is no stdlib
   std::vector<std::unique_ptr<ast::File>> layouts;
+  bool hasErrors = false;                                        // reported, but elaboration can go on and find more
 };
 
-// Reports missing files, import cycles, names declared twice and what an imported file may not hold. False after errors.
+// Reports missing files, import cycles, names declared twice and what an imported file may not hold. False where files are
+// missing or cannot be parsed: everything else that could be said would follow from that.
 bool loadProgram(const ast::File& main, SourceManager& sources, const ElaborateOptions& options, DiagSink& sink,
                  Program& program);
 

@@ -93,7 +93,7 @@ Flow Elaborator::execStatement(const ast::Stmt& stmt, Scope& scope) {
                    return Flow::Next;
                  },
                  [&](const ast::Loop& s) {
-                   notSupported(s.variable.range.known() ? s.variable.range : range, "run-time loops (`loop`)");
+                   notSupported(s.variable.range.known() ? s.variable.range : range, "run-time loops (`loop`) are");
                    return Flow::Returned;
                  },
                  [&](const ast::ParamDecl& s) {

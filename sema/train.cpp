@@ -32,7 +32,7 @@ bool Elaborator::planOptions(TrainPlan& plan) {
         plan.microbatches = *count;
       }
     } else if (name == "clip_norm" || name == "precision") {
-      notSupported(option.name.range, "`" + name + "`");
+      notSupported(option.name.range, "`" + name + "` is");
       good = false;
     } else {
       DiagBuilder builder = sink_.emit(option.name.range, diag::TrainOption, name);
@@ -51,7 +51,7 @@ bool Elaborator::planTraining() {
     const auto* written = ast::as<ast::TrainDecl>(decl);
     if (written == nullptr) continue;
     if (train_) {
-      notSupported(decl.range, "several `train` declarations");
+      notSupported(decl.range, "several `train` declarations are");
       return false;
     }
     TrainPlan plan;

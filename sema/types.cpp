@@ -312,7 +312,8 @@ bool Elaborator::infer(const ast::Type& type, const Datum& value, const std::vec
   const bool hasSpread = std::any_of(named->dims.begin(), named->dims.end(), [](const ast::Dim& dim) { return dim.size == nullptr; });
   const std::size_t fixed = named->dims.size() - (hasSpread ? 1 : 0);
   if (rank < fixed || (!hasSpread && rank != fixed)) {
-    sink_.emit(range, diag::RankDiffers, what, typeText(type), describe(value), static_cast<std::int64_t>(rank))
+    sink_.emit(range, diag::RankDiffers, what, typeText(type), describe(value),
+               plural(static_cast<std::int64_t>(rank), "dim"))
         .label(type.range, "declared here");
     return false;
   }

@@ -108,7 +108,7 @@ train loss with optim.sgd(lr: 0.1) for enc.w with optim.sgd(lr: 0.2, momentum: 0
   EXPECT_FALSE(program->module->parameters[1].trained);
   std::string wrong = text;
   wrong.replace(wrong.find("for head.w"), 10, "for **    ");
-  EXPECT_EQ(elaborateText(wrong)->codes(), "E0269");
+  EXPECT_EQ(elaborateText(wrong)->codes(), "E0264");
 }
 
 TEST(SemaTrain, SettingsAndSchedulesAreRunTimeScalars) {
@@ -307,7 +307,7 @@ entry fn f(x: f32[8, 6] @split(0, 2) @split(1, 3), y: f32[4, 4] @split(0, 3)) ->
   EXPECT_EQ(f.arguments[1].annotation->sharding.dims[0], (std::vector<AxisRef>{{0, 1, 3}}));
   ElaborateOptions options = defaults();
   options.devices = 4;
-  EXPECT_EQ(elaborateText(text, options)->codes(), "E0280 E0280");
+  EXPECT_EQ(elaborateText(text, options)->codes(), "E0277 E0277");
   options.devices = 12;
   EXPECT_TRUE(elaborateText(text, options)->module);
   options = defaults();
@@ -316,7 +316,7 @@ entry fn f(x: f32[8, 6] @split(0, 2) @split(1, 3), y: f32[4, 4] @split(0, 3)) ->
   ASSERT_TRUE(meshed->module) << meshed->rendered();
   EXPECT_EQ(meshed->module->find("f")->arguments[0].annotation->sharding.dims[1], (std::vector<AxisRef>{{1, 1, 3}}));
   options.mesh = "a=2,b=2,c=3";
-  EXPECT_EQ(elaborateText(text, options)->codes(), "E0279");
+  EXPECT_EQ(elaborateText(text, options)->codes(), "E0276");
 }
 
 }  // namespace
