@@ -222,7 +222,8 @@ class Fuser {
         if (!use.isIdentity || !isFusible(use.op) || !sameSpace(i, use.op)) continue;
         const std::size_t a = find(i);
         const std::size_t b = find(use.op);
-        if (a == b || members_[a].size() + members_[b].size() > kGroupOps || hasDetour(a, b)) continue;
+        if (a == b || members_[a].size() + members_[b].size() > kGroupOps) continue;
+        if (hasDetour(a, b) || hasDetour(b, a)) continue;
         const std::size_t keep = std::min(a, b);
         const std::size_t drop = std::max(a, b);
         parent_[drop] = keep;
