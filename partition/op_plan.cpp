@@ -19,7 +19,11 @@ class Chooser {
       : op_(op), factors_(factors), around_(around), costs_(costs), refs_(tensorsOf(factors)) {}
 
   OpPlan choose() {
-    for (const FactorAxes& axes : candidates()) consider(planFor(axes));
+    for (const FactorAxes& axes : candidates()) {
+      // Moving costs at least nothing: what loses by repeated work alone needs no plan of its moves.
+      const double work = repeatedFlops(axes) / kFlopsPerByte + penalty(axes);
+      if (!best_ || work < best_->cost) consider(planFor(axes, work));
+    }
     if (best_->bytes > 0 && isMove(op_.op().kind)) consider(exchangePlan());
     return *std::move(best_);
   }
@@ -93,7 +97,7 @@ class Chooser {
 
   // ---- what a candidate makes of the tensors
 
-  OpPlan planFor(const FactorAxes& axes) const {
+  OpPlan planFor(const FactorAxes& axes, double work) const {
     OpPlan plan;
     plan.axes = axes;
     const auto tiles = [&](const OpFactors::DimFactors& dims) {
@@ -107,7 +111,7 @@ class Chooser {
     for (std::size_t f = 0; f < axes.size(); ++f) addReduction(plan, static_cast<int>(f));
     for (Sharding& result : plan.results) result = canonical(op_.mesh(), std::move(result));
     plan.bytes = bytesOf(plan);
-    plan.cost = plan.bytes + repeatedFlops(axes) / kFlopsPerByte + penalty(axes);
+    plan.cost = plan.bytes + work;
     return plan;
   }
 

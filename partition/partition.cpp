@@ -29,8 +29,9 @@ using AccumulatorShardings = std::map<std::pair<std::string, std::int64_t>, Shar
 
 class FunctionPartitioner {
  public:
-  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, AccumulatorShardings& accumulators)
-      : module_(module), function_(function), diag_(diag), costs_(costs), accumulators_(accumulators) {}
+  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, AccumulatorShardings& accumulators,
+                      ToldGathers& told)
+      : module_(module), function_(function), diag_(diag), costs_(costs), accumulators_(accumulators), told_(told) {}
 
   void run() {
     readWanted();
@@ -185,7 +186,7 @@ class FunctionPartitioner {
   void write(const PendingReductions& pending) {
     std::vector<Op> ops = std::move(function_.ops);
     function_.ops.clear();
-    SpmdWriter writer(module_, function_, diag_, costs_);
+    SpmdWriter writer(module_, function_, diag_, costs_, told_);
     for (const Argument& argument : function_.arguments) {
       const Sharding sharding = pending.asMade(argument.value, versions_[argument.value.index].front());
       writer.setMade(argument.value, sharding, Phase::Forward);
@@ -270,6 +271,7 @@ class FunctionPartitioner {
   DiagSink& diag_;
   ReshardCosts& costs_;
   AccumulatorShardings& accumulators_;
+  ToldGathers& told_;
   std::vector<Sharding> wanted_;                 // per value, by propagation
   std::vector<Sharding> resultsWanted_;
   std::vector<Planned> planned_;                 // per op
@@ -282,10 +284,11 @@ class FunctionPartitioner {
 void partition(Module& module, PassContext& context) {
   ReshardCosts costs(module.mesh);
   AccumulatorShardings accumulators;
+  ToldGathers told;
   for (const bool finish : {false, true}) {      // the second half of a function takes the accumulators of the first
     for (Function& function : module.functions) {
       if ((function.stage == Stage::Finish) != finish) continue;
-      FunctionPartitioner(module, function, context.diag, costs, accumulators).run();
+      FunctionPartitioner(module, function, context.diag, costs, accumulators, told).run();
     }
   }
 }

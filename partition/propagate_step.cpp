@@ -75,7 +75,7 @@ class Target {
   bool open(std::size_t dim) const { return !dims_[dim].empty() && !(*tensor_.fixed)[dim]; }
 
   // The list that `axes` would make of a dim, cut to what is legal: it refines the present one, no axis splits two dims
-  // (`others`: the dims to look at), and no part is left empty.
+  // (`others`: the dims to look at), and a window does not make empty parts (where sizes agree, whoever claims has them).
   AxisList refined(std::size_t dim, const FactorAxes& axes, const std::vector<AxisList>& others) const {
     const AxisList& now = (*tensor_.dims)[dim];
     AxisList wanted;
@@ -86,7 +86,7 @@ class Target {
     AxisList result = now;
     const std::int64_t size = tensor_.type->shape[dim];
     for (const AxisRef& ref : withoutPrefix(wanted, now)) {
-      if (productOf(result) * ref.size > size) break;
+      if (isWindow(dim) && productOf(result) * ref.size > size) break;
       bool used = overlapsAny(result, ref);
       for (std::size_t other = 0; other < others.size(); ++other) used = used || (other != dim && overlapsAny(others[other], ref));
       if (used) break;
@@ -106,6 +106,13 @@ class Target {
   }
 
  private:
+  bool isWindow(std::size_t dim) const {
+    for (const int factor : dims_[dim]) {
+      if (factors_.factors[static_cast<std::size_t>(factor)].kind == FactorKind::Window) return true;
+    }
+    return false;
+  }
+
   AxisList expressible(std::size_t dim, const AxisList& axes, const AxisList& now) const {
     if (dims_[dim].size() < 2) return axes;
     AxisList kept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "partition/reshard.h"
+#include "partition/tile_classes.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -64,7 +65,24 @@ bool tilesNest(std::int64_t dim, std::int64_t a, std::int64_t b) {
   return a == 1 || b == 1 || b * partSize(dim, a * b) == partSize(dim, a);
 }
 
+// On large meshes no list per device is kept, and devices are counted by classes.
+static bool countsByClass(const Mesh& mesh) { return mesh.devices() > kPerDeviceLimit; }
+
+static BytesReceived sumOf(const std::vector<TileClass>& classes, const Type& type,
+                           const std::function<std::int64_t(const TileClass&)>& received) {
+  BytesReceived bytes;
+  for (const TileClass& each : classes) {
+    const std::int64_t own = received(each) * byteSize(type.dtype);
+    bytes.max = std::max(bytes.max, own);
+    bytes.total += own * each.devices;
+  }
+  return bytes;
+}
+
 BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
+  if (countsByClass(mesh)) {
+    return sumOf(tileClasses(mesh, type, from, to), type, [](const TileClass& each) { return each.wanted - each.held; });
+  }
   const Sharding* both[] = {&from, &to};
   return collectBytes(mesh, usedAxes(mesh, both, {}), [&](std::int64_t device) {
     const std::vector<Tile> held = tilesOf(mesh, type, from, device);
@@ -75,6 +93,17 @@ BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& fr
 
 BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Sharding& sharding, std::span<const AxisRef> axes) {
   const std::int64_t n = productOf(axes);
+  if (countsByClass(mesh)) {
+    // The busiest of a group owns ceil(count / n); all of it together receive 2 (n - 1) count.
+    const std::vector<TileClass> classes = tileClasses(mesh, type, sharding, sharding);
+    BytesReceived bytes = sumOf(classes, type, [n](const TileClass& each) {
+      const std::int64_t own = partSize(each.wanted, n);
+      return (n - 1) * own + (each.wanted - own);
+    });
+    bytes.total = 0;
+    for (const TileClass& each : classes) bytes.total += 2 * (n - 1) * each.wanted * byteSize(type.dtype) * (each.devices / n);
+    return bytes;
+  }
   const Sharding* one[] = {&sharding};
   return collectBytes(mesh, usedAxes(mesh, one, axes), [&](std::int64_t device) {
     const std::int64_t count = liveElements(tilesOf(mesh, type, sharding, device));
@@ -84,6 +113,9 @@ BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Shardin
 }
 
 BytesReceived bytesOfReduceScatter(const Mesh& mesh, const Type& type, const Sharding& to, std::int64_t groupSize) {
+  if (countsByClass(mesh)) {
+    return sumOf(tileClasses(mesh, type, to, to), type, [groupSize](const TileClass& each) { return (groupSize - 1) * each.wanted; });
+  }
   const Sharding* one[] = {&to};
   return collectBytes(mesh, usedAxes(mesh, one, {}), [&](std::int64_t device) {
     return (groupSize - 1) * liveElements(tilesOf(mesh, type, to, device)) * byteSize(type.dtype);

@@ -9,11 +9,12 @@
 
 namespace gshard {
 
-SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs)
+SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, ToldGathers& told)
     : module_(module),
       function_(function),
       diag_(diag),
       costs_(costs),
+      told_(told),
       versions_(function.values.size()),
       phases_(function.values.size(), Phase::Forward),
       generators_(function.values.size()),
@@ -137,6 +138,7 @@ void SpmdWriter::warnOfGather(ValueId value, const Sharding& to, const ReshardPl
   const auto fixed = std::find_if(tensor.origins.begin(), tensor.origins.end(), [](const SplitOrigin& origin) { return origin.how == "fixed"; });
   if (fixed == tensor.origins.end()) return;
   warned_[value.index] = true;
+  if (!told_.emplace(request.range, fixed->range).second) return;
   diag_.emit(request.range, diag::GatheredInFull, tensor.name, formatBytes(plan.bytesMax))
       .label(fixed->range, "`" + tensor.name + "` is split here: " + printShardedType(module_.mesh, tensor.type, made))
       .note(request.user + " needs it whole; on each device it then takes " + formatBytes(tensor.type.bytes()))

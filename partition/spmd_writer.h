@@ -2,6 +2,8 @@
 // the cheapest collectives. Apart from the decisions (op_plan, pending), which it only carries out.
 #pragma once
 
+#include <set>
+
 #include "ir/builder.h"
 #include "partition/op_plan.h"
 
@@ -16,9 +18,12 @@ struct Request {
   bool asked = false;                            // by an annotation: a gather is no surprise
 };
 
+// Gathers that were warned of: the forms of one entry (train, eval, halves) tell them once. By asker and annotation.
+using ToldGathers = std::set<std::pair<SourceRange, SourceRange>>;
+
 class SpmdWriter {
  public:
-  SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs);
+  SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, ToldGathers& told);
 
   // The value as the next op finds it first.
   void setMade(ValueId value, const Sharding& sharding, Phase phase);
@@ -52,6 +57,7 @@ class SpmdWriter {
   Function& function_;
   DiagSink& diag_;
   ReshardCosts& costs_;
+  ToldGathers& told_;
   std::vector<std::vector<Version>> versions_;   // per value of the global program
   std::vector<Phase> phases_;
   std::vector<std::optional<Op>> generators_;

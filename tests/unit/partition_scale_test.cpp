@@ -1,0 +1,96 @@
+// One program, any number of devices: the SPMD form and the cost of making it do not grow with the mesh (X11 of cases.md).
+#include <chrono>
+#include <memory>
+#include <random>
+
+#include "partition/tile_classes.h"
+#include "partition_harness.h"
+
+namespace gshard {
+namespace {
+
+using namespace testing_partition;
+
+constexpr const char* kText = R"(mesh [data: N, model: M] declared
+param w: f32[64, 4096] trained @{[_, model]}
+param v: f32[4096, 2048] trained
+state v.m: f32[4096, 2048] of v @{[_, data]} open
+func @loss(%x: f32[4096, 64] @{[data, _]}, %i: i32[4096], %w: f32[64, 4096] param w, %v: f32[4096, 2048] param v, %m: f32[4096, 2048] state v.m) -> (f32[4096], i32[4096], f32[4095, 2048], f32[4096, 2048], f32[4096, 2048]) train {
+  %p = contract "bi,ih->bh" %x, %w : f32[4096, 4096]
+  %h = relu %p : f32[4096, 4096]
+  %y = contract "bh,ho->bo" %h, %v : f32[4096, 2048]
+  %s = reduce sum %y {dims = [1]} : f32[4096]
+  %a = argmax %h {axis = 1} : i32[4096]
+  %c = slice %y {limit = [4096, 2048], start = [1, 0], step = [1, 1]} : f32[4095, 2048]
+  %g = contract "bh,bo->ho" %h, %y : f32[4096, 2048] backward
+  %m1 = add %m, %g : f32[4096, 2048] update
+  %v1 = sub %v, %m1 : f32[4096, 2048] update
+  return %s, %a, %c, %v1 param v, %m1 state v.m
+}
+)";
+
+struct Measured {
+  std::size_t ops = 0;
+  double seconds = 0;
+};
+
+Measured measure(std::int64_t data, std::int64_t model) {
+  Measured best;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto program = partitionText(replaceAll(replaceAll(kText, "N", std::to_string(data)), "M", std::to_string(model)));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!program) return best;
+    best.ops = program->spmd.functions[0].ops.size();
+    best.seconds = round == 0 ? seconds : std::min(best.seconds, seconds);
+  }
+  return best;
+}
+
+Sharding randomSharding(std::mt19937_64& random, const Mesh& mesh, std::size_t rank) {
+  Sharding sharding = Sharding::replicated(static_cast<std::int64_t>(rank));
+  std::vector<AxisRef> pieces = {{0, 1, 2}, {0, 2, 2}, {1, 1, 3}, {2, 1, 2}};
+  std::shuffle(pieces.begin(), pieces.end(), random);
+  for (const AxisRef& piece : pieces) {
+    if (random() % 3 != 0) sharding.dims[random() % rank].push_back(piece);
+  }
+  return canonical(mesh, std::move(sharding));
+}
+
+TEST(Scale, ClassesOfTilesCountAsDevicesDo) {
+  const Mesh mesh{{{"a", 4}, {"b", 3}, {"c", 2}}};
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const Type type{DType::F32, {static_cast<std::int64_t>(1 + random() % 9), static_cast<std::int64_t>(1 + random() % 9)}};
+    const Sharding from = randomSharding(random, mesh, 2), to = randomSharding(random, mesh, 2);
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> expected, actual;
+    for (std::int64_t device = 0; device < mesh.devices(); ++device) {
+      const std::vector<Tile> before = tilesOf(mesh, type, from, device), after = tilesOf(mesh, type, to, device);
+      std::int64_t wanted = 1, held = 1;
+      for (std::size_t d = 0; d < 2; ++d) {
+        wanted *= after[d].live;
+        held *= std::max<std::int64_t>(0, std::min(before[d].offset + before[d].live, after[d].offset + after[d].live) -
+                                              std::max(before[d].offset, after[d].offset));
+      }
+      ++expected[{wanted, held}];
+    }
+    for (const TileClass& each : tileClasses(mesh, type, from, to)) actual[{each.wanted, each.held}] += each.devices;
+    EXPECT_EQ(actual, expected) << printShardedType(mesh, type, from) << " to " << printShardedType(mesh, type, to);
+  }
+}
+
+TEST(Scale, ProgramsDoNotGrowWithTheMesh) {
+  const Measured few = measure(4, 2);
+  for (const auto& [data, model] : {std::pair{32, 2}, std::pair{64, 8}, std::pair{256, 8}, std::pair{1024, 2}}) {
+    EXPECT_EQ(measure(data, model).ops, few.ops) << data << " x " << model;
+  }
+}
+
+TEST(Scale, TimeDoesNotGrowWithTheMesh) {
+  // Least of five runs, and room for a busy machine; growth with the number of devices would be a factor of hundreds.
+  const Measured few = measure(4, 2), many = measure(1024, 2);
+  EXPECT_LT(many.seconds, few.seconds * 3) << few.seconds << " s and " << many.seconds << " s";
+}
+
+}  // namespace
+}  // namespace gshard
