@@ -149,11 +149,12 @@ void emitRandomKernel(KernelBody& body) {
   const std::size_t runLoop = kernel.loops.empty() ? 0 : kernel.loops.size() - 1;
   body.evaluateUpTo(0);
   IrValue step = ir.CreateSExtOrTrunc(body.scalarValue(kernel.stepNode), ir.getInt64Ty());
+  IrValue first = kernel.firstNode < 0 ? body.number(0) : body.scalarValue(kernel.firstNode);
   const auto call = [&](IrValue count) {
     std::vector<IrValue> args = {body.context(),
                                  body.elementPointer(output.access),
                                  body.number(abiDtype(output.dtype)),
-                                 body.linear(kernel.position),
+                                 ir.CreateAdd(body.linear(kernel.position), first),
                                  count,
                                  body.extra(kernel.siteArg),
                                  step};

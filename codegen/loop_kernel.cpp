@@ -236,7 +236,7 @@ std::string kernelKey(const LoopKernel& kernel) {
     case KernelKind::Random:
       for (const std::int64_t number : {std::int64_t{kernel.isNormal}, std::bit_cast<std::int64_t>(kernel.low),
                                         std::bit_cast<std::int64_t>(kernel.high), std::int64_t{kernel.stepNode},
-                                        std::int64_t{kernel.siteArg}}) {
+                                        std::int64_t{kernel.firstNode}, std::int64_t{kernel.siteArg}}) {
         addNumber(key, number);
       }
       addIndex(key, kernel.position);

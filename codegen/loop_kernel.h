@@ -94,6 +94,7 @@ struct LoopKernel {
   bool isNormal = false;
   double low = 0, high = 1;
   int stepNode = -1;
+  int firstNode = -1;                        // elements before this block of rows, or -1: none
 
   // Filled by finishKernel
   bool rowReduce = false;                    // Reduce: the vector runs along the last reduced loop, else along the last kept one

@@ -199,6 +199,7 @@ class Lowering {
     kernel.siteArg = b.numberExtra(view.intAttr("site"));
     kernel.position = b.globalIndex(layout, dims);
     kernel.stepNode = b.node(op.operands[0], {});
+    if (op.operands.size() > 1) kernel.firstNode = b.node(op.operands[1], {});
     b.addOutput(kernel.stepNode, op.results[0], dims);
     addKernel(number, b.finish());
   }

@@ -15,6 +15,11 @@ std::optional<ResultTypes> inferRandom(const OpView& op, DiagSink& diag) {
         .label(op.operandRange(0), "this operand");
     return std::nullopt;
   }
+  if (op.operandCount() > 1 && op.operandType(1) != Type{DType::I64, {}}) {
+    diag.emit(op.range(), diag::DtypeNotAccepted, name, "an `i64` as first element", printType(op.operandType(1)))
+        .label(op.operandRange(1), "this operand");
+    return std::nullopt;
+  }
   return checkSizes(op, diag, result) ? std::optional(ResultTypes{result}) : std::nullopt;
 }
 

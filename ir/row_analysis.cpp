@@ -184,20 +184,79 @@ bool RowAnalysis::visitSplit(Op& op) {
   GSHARD_UNREACHABLE("FactorKind");
 }
 
-// A clone of an Independent value that is cut by rows along `dim`, or an unknown id when its elements depend on the place
-// of their row (then a block would have to know its place).
+// Appends an op with one result like `value`.
+ValueId RowAnalysis::add(Op op, const Value& value, RowState state) {
+  const Value copy = value;
+  op.results = {function_->addValue(copy)};
+  const ValueId result = op.results[0];
+  states_.push_back(state);
+  definition_.push_back(static_cast<std::int64_t>(done_.size()));
+  if (state.place == RowPlace::Split) versionDims_.emplace(result, state.dim);
+  done_.push_back(std::move(op));
+  return result;
+}
+
+// Elements before the block at hand, of a tensor with `perRow` elements per row.
+ValueId RowAnalysis::blockOffset(std::int64_t perRow, SourceRange range) {
+  const Value scalar{.type = {DType::I64, {}}, .sharding = {}, .rowDim = -1, .name = "first_row", .range = range, .origins = {}};
+  if (!firstRow_.known()) {
+    firstRow_ = function_->addValue(scalar);
+    states_.push_back({});
+    definition_.push_back(-1);
+    function_->arguments.push_back({ArgumentKind::Accumulator, scalar.name, -1, firstRow_, std::nullopt});
+  }
+  if (perRow == 1) return firstRow_;
+  Op number{.kind = OpKind::Constant, .operands = {}, .results = {}, .attributes = {}, .range = range, .phase = Phase::Forward, .reason = {}};
+  number.attributes = {{"value", intLiteral(perRow)}, {"shape", scalar.type.shape}, {"dtype", scalar.type.dtype}};
+  const ValueId factor = add(std::move(number), scalar, {});
+  Op product{.kind = OpKind::Map, .operands = {firstRow_, factor}, .results = {}, .attributes = {{"fn", std::string("mul")}}, .range = range,
+             .phase = Phase::Forward, .reason = {}};
+  return add(std::move(product), scalar, {});
+}
+
+// A generator whose elements depend on the place of their row: random numbers take the block's place as an operand (rows
+// must be their outermost dim), iota has it added.
+ValueId RowAnalysis::placedVersion(const Op& generator, std::int64_t dim) {
+  const Value value = function_->value(generator.results[0]);
+  const RowState split{RowPlace::Split, dim, Reduction::Sum};
+  Op op = generator;
+  if (op.kind == OpKind::RandomUniform || op.kind == OpKind::RandomNormal) {
+    if (dim != 0) return {};
+    op.operands.push_back(blockOffset(value.type.elements() / function_->rows, op.range));
+    return add(std::move(op), value, split);
+  }
+  if (op.kind != OpKind::Iota || value.type.shape[static_cast<std::size_t>(dim)] % function_->rows != 0) return {};
+  ValueId offset = blockOffset(value.type.shape[static_cast<std::size_t>(dim)] / function_->rows, op.range);
+  const SourceRange range = op.range;
+  const Phase phase = op.phase;
+  const ValueId local = add(std::move(op), value, split);
+  if (value.type.dtype != DType::I64) {
+    const Value scalar{.type = {value.type.dtype, {}}, .sharding = {}, .rowDim = -1, .name = "first_row", .range = range, .origins = {}};
+    offset = add({.kind = OpKind::Map, .operands = {offset}, .results = {}, .attributes = {{"fn", std::string("cast")}, {"dtype", value.type.dtype}},
+                  .range = range, .phase = phase, .reason = {}}, scalar, {});
+  }
+  return add({.kind = OpKind::Map, .operands = {local, offset}, .results = {}, .attributes = {{"fn", std::string("add")}}, .range = range,
+              .phase = phase, .reason = {}}, value, split);
+}
+
+// A clone of an Independent value that is cut by rows along `dim`, or an unknown id when a block cannot have its own.
 ValueId RowAnalysis::splitVersion(ValueId value, std::int64_t dim) {
   if (const auto known = versions_.find({value, dim}); known != versions_.end()) return known->second;
   if (states_[value.index].place != RowPlace::Independent || definition_[value.index] < 0) return {};
   Op op = done_[static_cast<std::size_t>(definition_[value.index])];
   if (op.results.size() != 1) return {};
+  ValueId version;
   if (std::holds_alternative<LowerGenerate>(*opDef(op.kind).lower)) {
-    // The same in every row: a splat, and iota along another dim. Not so random numbers.
+    // The same in every row: a splat, and iota along another dim.
     const Attribute* literal = op.attributes.find("value");
     const Attribute* along = op.attributes.find("dim");
     const bool isSplat = literal != nullptr && std::get<Literal>(*literal).floats.size() + std::get<Literal>(*literal).ints.size() == 1;
     const bool isAlongOther = along != nullptr && std::get<std::int64_t>(*along) != dim;
-    if (!isSplat && !isAlongOther) return {};
+    if (!isSplat && !isAlongOther) {
+      version = placedVersion(op, dim);
+      if (version.known()) versions_.emplace(std::pair(value, dim), version);
+      return version;
+    }
   } else {
     const OpFactors factors = factorsOf(OpView(*module_, *function_, op));
     const std::optional<int> rows = rowFactor(factors, factors.results[0], dim, function_->rows);
@@ -206,19 +265,13 @@ ValueId RowAnalysis::splitVersion(ValueId value, std::int64_t dim) {
       const std::optional<std::int64_t> operandDim = dimOfFactor(factors.operands[i], *rows);
       if (!operandDim) return {};
       if (*operandDim < 0) continue;
-      const ValueId version = splitVersion(op.operands[i], *operandDim);
-      if (!version.known()) return {};
-      op.operands[i] = version;
+      const ValueId part = splitVersion(op.operands[i], *operandDim);
+      if (!part.known()) return {};
+      op.operands[i] = part;
     }
   }
-  const Value copy = function_->value(value);
-  op.results = {function_->addValue(copy)};
-  states_.push_back({RowPlace::Split, dim, Reduction::Sum});
-  definition_.push_back(static_cast<std::int64_t>(done_.size()));
-  const ValueId version = op.results[0];
+  version = add(std::move(op), function_->value(value), {RowPlace::Split, dim, Reduction::Sum});
   versions_.emplace(std::pair(value, dim), version);
-  versionDims_.emplace(version, dim);
-  done_.push_back(std::move(op));
   return version;
 }
 

@@ -35,6 +35,8 @@ class RowAnalysis {
   const RowState& state(ValueId value) const { return states_[value.index]; }
   // Values whose pending reduction is completed between the stages (all users read the completed value).
   bool isCompleted(ValueId value) const { return completed_.contains(value); }
+  // An i64 argument that the analysis added: rows before the block at hand. Unknown when nothing asks for it.
+  ValueId firstRow() const { return firstRow_; }
   // dim_size over rows that are counted at run time: known in every block, but in no function without rows.
   bool countsRows(const Op& op) const;
 
@@ -46,6 +48,9 @@ class RowAnalysis {
   bool shrinks(const Op& op, const std::vector<std::optional<Reduction>>& operands) const;
   void complete(ValueId value);
   ValueId splitVersion(ValueId value, std::int64_t dim);
+  ValueId placedVersion(const Op& generator, std::int64_t dim);
+  ValueId blockOffset(std::int64_t perRow, SourceRange range);
+  ValueId add(Op op, const Value& value, RowState state);
   void setResults(const Op& op, RowState state);
   bool fail(const Op& op, std::size_t operand);
   bool failFinal(const Op& op);
@@ -58,6 +63,7 @@ class RowAnalysis {
   std::set<ValueId> completed_;
   std::map<std::pair<ValueId, std::int64_t>, ValueId> versions_;   // of an Independent value, cut along a dim
   std::map<ValueId, std::int64_t> versionDims_;
+  ValueId firstRow_;
   std::vector<Op> done_;                      // ops of the pass at hand, in order
   std::vector<std::int64_t> definition_;      // per value: index in done_, or -1
 };

@@ -172,6 +172,7 @@ class RowSplitter {
       if (staysInBlocks(result) == isAccumulate) read[result.value.index] = true;
     }
     for (const Argument& argument : function_->arguments) {
+      if (argument.kind == ArgumentKind::Accumulator) continue;
       const bool isFed = isAccumulate && argument.kind == ArgumentKind::Input;
       if (isFed || read[argument.value.index]) builder.addArgument(argument);
     }
@@ -191,10 +192,14 @@ class RowSplitter {
       sums.push_back(stage.addValue({.type = old.type, .sharding = {}, .rowDim = -1, .name = old.name, .range = old.range, .origins = {}}));
       stage.arguments.push_back({ArgumentKind::Accumulator, old.name, static_cast<std::int64_t>(n), sums.back(), std::nullopt});
     }
+    // The place of a block is an accumulator too: the rows of the blocks before it.
+    const ValueId firstRow = rows_->firstRow();
+    if (firstRow.known()) builder.addAccumulatorArgument(firstRow, static_cast<std::int64_t>(accumulators_.size()));
     for (std::size_t i = 0; i < function_->ops.size(); ++i) {
       if (inAccumulate_[i]) builder.addOp(function_->ops[i]);
     }
     for (std::size_t n = 0; n < accumulators_.size(); ++n) addJoin(builder, n, sums[n]);
+    if (firstRow.known()) addRowCount(builder, firstRow);
     for (const Result& result : function_->results) {
       if (!staysInBlocks(result)) continue;
       Result copy = result;
@@ -220,6 +225,19 @@ class RowSplitter {
           .reason = {}};
     stage.ops.push_back(std::move(op));
     stage.results.push_back({ResultKind::Accumulator, old.name, static_cast<std::int64_t>(n), joined, accumulator.reduction, old.range});
+  }
+
+  void addRowCount(StageBuilder& builder, ValueId firstRow) const {
+    Function& stage = builder.stage();
+    const Value scalar = stage.value(builder.mapped(firstRow));
+    const ValueId block = stage.addValue(scalar), next = stage.addValue(scalar);
+    stage.ops.push_back({.kind = OpKind::Constant, .operands = {}, .results = {block},
+                         .attributes = {{"value", intLiteral(blockRows_)}, {"shape", scalar.type.shape}, {"dtype", scalar.type.dtype}},
+                         .range = scalar.range, .phase = Phase::Forward, .reason = {}});
+    stage.ops.push_back({.kind = OpKind::Map, .operands = {builder.mapped(firstRow), block}, .results = {next},
+                         .attributes = {{"fn", std::string("add")}}, .range = scalar.range, .phase = Phase::Forward, .reason = {}});
+    stage.results.push_back({ResultKind::Accumulator, scalar.name, static_cast<std::int64_t>(accumulators_.size()), next,
+                             Reduction::Sum, scalar.range});
   }
 
   Function buildFinish() {

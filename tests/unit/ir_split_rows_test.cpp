@@ -203,6 +203,26 @@ TEST(SplitRows, ShapesConstantsAndOtherReductions) {
   expectBlocksAgree(replaced(kMerged, " {} ", " "), 3, 1);
 }
 
+constexpr const char* kPlaces = R"(
+func @f(%x: f64[B, 3] row 0, %step: i32) -> (f64[B, 3], f64) BLOCKS {
+  %r = random_uniform %step {high = 1.0, low = 0.0, site = 7} : f64[B, 3]
+  %n = random_normal %step {site = 8} : f32[B]
+  %wide = cast %n : f64[B]
+  %column = reshape %wide : f64[B, 1]
+  %y = mul %x, %r : f64[B, 3]
+  %z = mul %y, %column : f64[B, 3]
+  %i = iota {dim = 0} : i32[B, 3]
+  %c = cast %i : f64[B, 3]
+  %w = mul %z, %c : f64[B, 3]
+  %s = reduce sum %w {dims = [0, 1]} : f64
+  return %w, %s
+}
+)";
+
+TEST(SplitRows, RandomNumbersAndPlacesAreThoseOfTheWhole) {
+  for (const std::int64_t rows : {4, 6, 11}) expectBlocksAgree(kPlaces, rows, 4);
+}
+
 // A two-layer model with its gradients and an update, built as sema builds it.
 Module trainModule(std::int64_t batch, std::int64_t blocks) {
   Module module;
