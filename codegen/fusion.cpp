@@ -186,12 +186,10 @@ class Fuser {
 
   // Is there a path from group `from` to group `to` through an op of neither?
   bool hasDetour(std::size_t from, std::size_t to) {
-    const std::size_t last = *std::max_element(members_[to].begin(), members_[to].end());
     std::vector<std::size_t> pending;
     std::vector<std::size_t> seen;
     const auto visit = [&](std::size_t group) {
       if (std::find(seen.begin(), seen.end(), group) != seen.end()) return;
-      if (members_[group].front() > last) return;  // front: the least, whose users all come later
       seen.push_back(group);
       pending.push_back(group);
     };
