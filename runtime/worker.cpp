@@ -118,7 +118,9 @@ bool Worker::readValues(const gshard_rt_function& function, Values& values) {
     std::string name = output.name;
     if (output.kind == GSHARD_RT_OUTPUT) {
       const std::string base = baseName(function);
-      name = name == "result" || name == "result.0" ? base : base + name.substr(6);
+      // A loss is named by its entry; further results keep their number.
+      if (name == "result" || name == "result.0") name = base;
+      else if (name.rfind("result.", 0) == 0) name = base + name.substr(6);
     }
     // Shortest text of the value's own type, so that 0.41 is not shown as 0.4099999964.
     values.emplace_back(name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
