@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <string>
 
 #include "codegen/lowering.h"
 #include "support/check.h"
@@ -47,7 +48,11 @@ std::vector<Unit> scheduleUnits(std::vector<Unit> units) {
     }
     ordered.push_back(std::move(units[unit]));
   }
-  GSHARD_CHECK(ordered.size() == units.size(), "a fused group waits for itself");
+  std::string waiting;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (missing[i] > 0) waiting += " " + std::to_string(units[i].op);
+  }
+  GSHARD_CHECK(waiting.empty(), "fused groups wait for each other: ops" + waiting);
   return ordered;
 }
 
