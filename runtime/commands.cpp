@@ -1,6 +1,7 @@
 // The commands of a run, as every device executes them; see worker.h.
 #include <algorithm>
-#include <cstring>
+#include <cstdio>
+#include <cstdlib>
 
 #include "runtime/arena_pattern.h"
 #include "runtime/failure.h"
@@ -165,13 +166,13 @@ int Worker::evaluate(std::int64_t step) {
 
 int Worker::computeEntry() {
   const gshard_rt_function& function = *session_.functions[0];
-  const gshard_rt_function& result = resultOf(session_.program, function);
   const Feed& feed = session_.feeds.at(&function);
   const std::int64_t all = function.rows == 0 ? 0 : feed.hasData() ? feed.rows : rowsPerCall(function);
-  bool byRows = result.output_count > 0;
-  for (std::int64_t i = 0; i < result.output_count; ++i) byRows = byRows && result.outputs[i].rows != 0;
+  const bool whole = function.stage != GSHARD_RT_ACCUMULATE && function.rows != 0;
+  bool byRows = function.output_count > 0;
+  for (std::int64_t i = 0; i < function.output_count; ++i) byRows = byRows && function.outputs[i].rows != 0;
   std::int64_t rows = all;
-  if (function.stage == GSHARD_RT_WHOLE && !byRows && function.rows != 0 && all > function.rows) {
+  if (whole && !byRows && all > function.rows) {
     // Its result is of one batch; only row results can be put together.
     rows = function.rows;
     reporter_.log("`" + baseName(function) + "` is of one batch: rows 0.." + std::to_string(rows) + " of " +
@@ -180,39 +181,35 @@ int Worker::computeEntry() {
   NamedArrays results;
   std::int64_t first = 0;
   do {
-    const bool blocks = function.stage == GSHARD_RT_WHOLE && function.rows != 0;
-    RowRange range{first, blocks ? std::min(function.rows, rows - first) : rows, 0, step_, false};
-    if (!call(function, range)) return kExitOtherDevice;
+    const RowRange range{first, whole ? std::min(function.rows, rows - first) : rows, 0, step_, false};
+    const auto keep = [&](const gshard_rt_function& done) { return readResults(done, results); };
+    if (!call(function, range, keep)) return kExitOtherDevice;
     Agreement agreement;
-    const int code = agree(function, function.comm_bytes_max, function.comm_bytes_total,
-                           function.stage == GSHARD_RT_WHOLE && range.count == function.rows, agreement);
+    const bool exact = function.stage == GSHARD_RT_WHOLE && range.count == function.rows;
+    const int code = agree(function, function.comm_bytes_max, function.comm_bytes_total, exact, agreement);
     if (code != 0) return code;
-    for (std::int64_t i = 0; i < result.output_count; ++i) {
-      const gshard_rt_output& output = result.outputs[i];
-      Array part;
-      if (!assemble(device_, output.tensor, part)) return kExitOtherDevice;
-      if (device_.transport().rank() != 0) continue;
-      const std::size_t at = static_cast<std::size_t>(i);
-      if (at >= results.size()) {
-        results.emplace_back(output.name, std::move(part));
-      } else if (output.rows != 0) {
-        results[at].second.shape[0] += part.shape[0];
-        results[at].second.bytes.insert(results[at].second.bytes.end(), part.bytes.begin(), part.bytes.end());
-      }
-    }
     first += std::max<std::int64_t>(range.count, 1);
     if (agreement.signal != 0) return 128 + agreement.signal;
   } while (first < rows);
-  if (device_.transport().rank() == 0) {
-    reporter_.clear();
-    if (session_.options.output.empty() || session_.options.output == "-") {
-      const std::string text = resultsText(results);
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    } else {
-      writeArrays(session_.options.output, results);
-      reporter_.log("wrote " + session_.options.output);
-    }
+  return device_.transport().rank() == 0 ? writeResults(results) : 0;
+}
+
+int Worker::writeResults(NamedArrays& results) {
+  // Blocks yield row results before the finish function yields the others: back to the order of the program.
+  const auto number = [](const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    return dot == std::string::npos ? 0L : std::strtol(name.c_str() + dot + 1, nullptr, 10);
+  };
+  std::stable_sort(results.begin(), results.end(),
+                   [&](const auto& a, const auto& b) { return number(a.first) < number(b.first); });
+  reporter_.clear();
+  if (session_.options.output.empty() || session_.options.output == "-") {
+    const std::string text = resultsText(results);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  } else {
+    writeArrays(session_.options.output, results);
+    reporter_.log("wrote " + session_.options.output);
   }
   return 0;
 }

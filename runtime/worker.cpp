@@ -2,6 +2,7 @@
 #include "runtime/worker.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/failure.h"
@@ -39,20 +40,21 @@ bool Worker::runFunction(const gshard_rt_function& function, const RowRange& row
   return device_.run(function, step_);
 }
 
-bool Worker::call(const gshard_rt_function& function, RowRange rows) {
-  if (function.stage != GSHARD_RT_ACCUMULATE) return runFunction(function, rows, rows.count);
-  device_.fillAccumulators(function);
+bool Worker::call(const gshard_rt_function& function, RowRange rows, const AfterBlock& afterBlock) {
   const std::int64_t total = rows.count;
   const std::int64_t end = rows.first + rows.count;
+  const bool accumulates = function.stage == GSHARD_RT_ACCUMULATE;
+  if (accumulates) device_.fillAccumulators(function);
   do {
-    rows.count = function.rows == 0 ? total : std::min(function.rows, end - rows.first);
+    rows.count = function.rows == 0 || !accumulates ? total : std::min(function.rows, end - rows.first);
     if (!runFunction(function, rows, total)) return false;
+    if (afterBlock && !afterBlock(function)) return false;
     rows.first += rows.count;
-  } while (rows.first < end);
+  } while (accumulates && rows.first < end);
   const gshard_rt_function* finish = finishOf(session_.program, function);
   if (finish == nullptr) return true;
   rows.count = 0;
-  return runFunction(*finish, rows, total);
+  return runFunction(*finish, rows, total) && (!afterBlock || afterBlock(*finish));
 }
 
 int Worker::reportFault(const Agreement& agreement) {
@@ -115,15 +117,29 @@ bool Worker::readValues(const gshard_rt_function& function, Values& values) {
     Array scalar;
     if (!assemble(device_, output.tensor, scalar)) return false;
     if (device_.transport().rank() != 0) continue;
-    std::string name = output.name;
-    if (output.kind == GSHARD_RT_OUTPUT) {
-      const std::string base = baseName(function);
-      // A loss is named by its entry; further results keep their number.
-      if (name == "result" || name == "result.0") name = base;
-      else if (name.rfind("result.", 0) == 0) name = base + name.substr(6);
-    }
     // Shortest text of the value's own type, so that 0.41 is not shown as 0.4099999964.
-    values.emplace_back(name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
+    values.emplace_back(output.name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
+  }
+  return true;
+}
+
+bool Worker::readResults(const gshard_rt_function& function, NamedArrays& results) {
+  for (std::int64_t i = 0; i < function.output_count; ++i) {
+    const gshard_rt_output& output = function.outputs[i];
+    if (output.kind != GSHARD_RT_OUTPUT) continue;
+    Array part;
+    if (!assemble(device_, output.tensor, part)) return false;
+    if (device_.transport().rank() != 0) continue;
+    const auto known =
+        std::find_if(results.begin(), results.end(), [&](const auto& entry) { return entry.first == output.name; });
+    if (known == results.end()) {
+      results.emplace_back(output.name, std::move(part));
+    } else if (output.rows != 0) {
+      known->second.shape[0] += part.shape[0];
+      known->second.bytes.insert(known->second.bytes.end(), part.bytes.begin(), part.bytes.end());
+    } else {
+      known->second = std::move(part);
+    }
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // calls in the same order; decisions that could differ (faults, signals) are agreed after every call.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,13 @@ class Worker {
   int train();
   int evaluate(std::int64_t step);
   int computeEntry();
+  int writeResults(NamedArrays& results);
   int finishRun(int code);
 
   // All blocks of one call, and its finish function.
-  [[nodiscard]] bool call(const gshard_rt_function& function, RowRange rows);
+  // `afterBlock` sees the function whose outputs are complete: each block's, then the finish function's.
+  using AfterBlock = std::function<bool(const gshard_rt_function&)>;
+  [[nodiscard]] bool call(const gshard_rt_function& function, RowRange rows, const AfterBlock& afterBlock = {});
   [[nodiscard]] bool runFunction(const gshard_rt_function& function, const RowRange& rows, std::int64_t total);
   void writeScalars(const gshard_rt_function& function);
 
@@ -52,6 +56,8 @@ class Worker {
 
   // Scalars of the function that holds the call's outputs.
   [[nodiscard]] bool readValues(const gshard_rt_function& function, Values& values);
+  // Appends rows to, or sets, the results of the function's outputs (on rank 0).
+  [[nodiscard]] bool readResults(const gshard_rt_function& function, NamedArrays& results);
   [[nodiscard]] bool save(std::int64_t step);
 
   Session& session_;

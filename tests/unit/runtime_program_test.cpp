@@ -76,7 +76,7 @@ TEST_F(SampleProgram, TrainsSavesAndEvaluates) {
   EXPECT_NE(metrics.find("{\"step\":4,\"set\":\"train\",\"loss\":15.0,\"at\":3.0,\"samples\":20,\"comm_bytes\":4,"),
             std::string::npos)
       << metrics;
-  EXPECT_EQ(run("eval --input x=x.csv --checkpoint saved").out, "loss 15\n");
+  EXPECT_EQ(run("eval --input x=x.csv --checkpoint saved").out, "result 15\n");
   // Four steps added 15 to every element; the start was drawn by global index.
   const Outcome fresh = run("weights");
   const Outcome loaded = run("weights --checkpoint saved");
@@ -101,7 +101,7 @@ TEST_F(SampleProgram, ResumesWhereItStopped) {
 
 TEST_F(SampleProgram, MpiGivesTheSameBits) {
   if (GSHARD_MPIRUN[0] == '\0') GTEST_SKIP() << "SKIP: built without MPI";
-  const std::string launcher = std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " -n 2";
+  const std::string launcher = std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " --oversubscribe -n 2";
   ASSERT_EQ(run("train --steps 5 --checkpoint local -q").code, 0);
   for (const char* transport : {"mpi", "mpi-messages"}) {
     const Outcome outcome =
@@ -113,7 +113,7 @@ TEST_F(SampleProgram, MpiGivesTheSameBits) {
   write("x.csv", kCsv);
   EXPECT_EQ(run("predict --input x=x.csv", launcher).out, run("predict --input x=x.csv").out);
   const Outcome wrong =
-      run("train", std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " -n 3");
+      run("train", std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " --oversubscribe -n 3");
   EXPECT_EQ(wrong.code, 2) << wrong.err;
   EXPECT_NE(wrong.err.find("started with 3 devices, but compiled for 2"), std::string::npos) << wrong.err;
   const Outcome fault = run("pick", launcher);
