@@ -117,8 +117,15 @@ bool Worker::readValues(const gshard_rt_function& function, Values& values) {
     Array scalar;
     if (!assemble(device_, output.tensor, scalar)) return false;
     if (device_.transport().rank() != 0) continue;
+    // A value without a name of its own is named by its entry; further results keep their number.
+    std::string name = output.name;
+    if (name == "result" || name == "result.0") {
+      name = baseName(function);
+    } else if (name.rfind("result.", 0) == 0) {
+      name = baseName(function) + name.substr(6);
+    }
     // Shortest text of the value's own type, so that 0.41 is not shown as 0.4099999964.
-    values.emplace_back(output.name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
+    values.emplace_back(name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
   }
   return true;
 }

@@ -76,7 +76,7 @@ TEST_F(SampleProgram, TrainsSavesAndEvaluates) {
   EXPECT_NE(metrics.find("{\"step\":4,\"set\":\"train\",\"loss\":15.0,\"at\":3.0,\"samples\":20,\"comm_bytes\":4,"),
             std::string::npos)
       << metrics;
-  EXPECT_EQ(run("eval --input x=x.csv --checkpoint saved").out, "result 15\n");
+  EXPECT_EQ(run("eval --input x=x.csv --checkpoint saved").out, "loss 15\n");
   // Four steps added 15 to every element; the start was drawn by global index.
   const Outcome fresh = run("weights");
   const Outcome loaded = run("weights --checkpoint saved");
