@@ -36,7 +36,7 @@ struct Frame {
   std::string site;                                  // path of random sites
   std::map<std::string, int> siteCounts;
   bool isInitialiser = false;                        // random sites inside are named by it alone
-  std::string letPath;                               // path of `let` values: "net.call", "loss"
+  std::string letPath;                               // path of `let` values: "net.call", "loss"; "": they have none
   Datum result;                                      // of return
   SourceRange resultRange;
 };

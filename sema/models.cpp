@@ -113,7 +113,6 @@ Datum Elaborator::initialise(const ast::Expr& init, const std::string& path, con
   frame.callRange = init.range;
   frame.decl = &init;
   frame.site = path;
-  frame.letPath = path;
   frame.isInitialiser = true;
   FunctionBuild* outer = build_;
   const std::optional<std::string> naming = std::exchange(naming_, std::nullopt);

@@ -54,6 +54,9 @@ std::optional<Annotation> Elaborator::annotationByPath(const std::string& path, 
                                                        bool mayBeStored) {
   std::optional<Annotation> result;
   for (ShardRule& rule : rules_) {
+    const bool isStored = std::any_of(rule.decl->annotations.begin(), rule.decl->annotations.end(),
+                                      [](const ast::Annotation& each) { return ast::is<ast::StoredAnnotation>(each); });
+    if (isStored && !mayBeStored) continue;            // `net.** … @stored` means what is kept
     for (std::size_t i = 0; i < rule.decl->patterns.size(); ++i) {
       const ast::PathPattern& pattern = rule.decl->patterns[i];
       if (!matchesPattern(pattern, path)) continue;

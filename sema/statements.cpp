@@ -123,8 +123,9 @@ Datum Elaborator::nameValue(Datum value, const ast::Name& name) {
   const auto* tensor = value.as<TensorDatum>();
   if (tensor == nullptr || build_ == nullptr || frames_.empty()) return value;
   Function& function = build_->function();
-  const std::string path = frames_.back().letPath + "." + name.text;
-  const std::optional<Annotation> annotation = annotationByPath(path, tensor->type, nullptr, false);
+  const std::string& inside = frames_.back().letPath;
+  const std::optional<Annotation> annotation =
+      inside.empty() ? std::nullopt : annotationByPath(inside + "." + name.text, tensor->type, nullptr, false);
   if (annotation) {
     value = ops()->create(OpKind::Annotate, {*tensor}, {{"annotation", *annotation}}, name.range, name.text);
     tensor = value.as<TensorDatum>();

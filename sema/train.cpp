@@ -178,7 +178,6 @@ std::optional<TensorDatum> Elaborator::runOptimizer(const TrainPlan::Use& use, c
   frame.callRange = use.written->range;
   frame.decl = &decl;
   frame.site = path + "." + decl.name.text;
-  frame.letPath = path + "." + decl.name.text;
   frames_.push_back(std::move(frame));
   Signature signature{decl.name.text, signatureText(decl.name.text, decl.parameters), {}};
   for (const ast::Parameter& each : decl.parameters) {

@@ -208,7 +208,10 @@ Datum Elaborator::convert(const Datum& value, const TypeSpec& type, SourceRange 
     DiagBuilder builder = sink_.emit(range, diag::TypeDiffers, what, kindName(type), describe(value));
     if (type.source != nullptr) builder.label(type.source->range, "declared here");
     const bool compileTime = type.kind != Kind::Tensor && type.kind != Kind::Tuple;
-    if (compileTime && value.isTensorLike()) builder.note("a tensor is known at run time only");
+    if (compileTime && value.isTensorLike()) {
+      builder.note("a tensor is known at run time only");
+      if (type.kind == Kind::Bool) builder.help("a run-time scalar is written `bool[]`");
+    }
     return {};
   };
   switch (type.kind) {

@@ -1,4 +1,4 @@
-// Golden tests of messages: every tests/errors/*.gsd is parsed and elaborated in process; codes and lines must be those of
+// Golden tests of messages: every tests/errors/*.gsd is parsed, elaborated and, when that finds no error, partitioned in process; codes and lines must be those of
 // its `//~ CODE` marks (`//~^` one line above), and the rendered text that of the .stderr beside it.
 // GSHARD_UPDATE_GOLDENS=1 rewrites .stderr; marks are written by hand alone.
 //! lines at the top: `//! args: -D n=6 --mesh a=2 --devices 4 --layout part.gsd`. `// --- name.gsd` starts a further file,
@@ -16,6 +16,8 @@
 #include <sstream>
 
 #include "frontend/parse.h"
+#include "ir/passes.h"
+#include "partition/passes.h"
 #include "sema/elaborate.h"
 #include "support/render.h"
 #include "support/text.h"
@@ -95,6 +97,18 @@ void readArguments(const std::string& text, const fs::path& folder, ElaborateOpt
   }
 }
 
+// Global passes, then partitioning: where messages about splits arise.
+void runPipelines(Module& module, const std::string& text, DiagSink& sink) {
+  PassOptions options;
+  options.strictSharding = text.find("//! sharding: strict") != std::string::npos;
+  PassContext context{options, sink};
+  for (const std::span<const Pass> passes : {globalPipeline(), partitionPipeline()}) {
+    const PassRun run = runPasses(module, passes, context, {});
+    ASSERT_FALSE(run.failure) << run.failure->pass << ": " << run.failure->fault;
+    if (run.stopped) return;
+  }
+}
+
 class ErrorsTest : public testing::Test {
  public:
   explicit ErrorsTest(fs::path path) : path_(std::move(path)) {}
@@ -119,7 +133,10 @@ class ErrorsTest : public testing::Test {
     const std::optional<FileId> main = sources.addFileFromDisk((folder / name).string(), why);
     ASSERT_TRUE(main.has_value()) << why;
     const std::unique_ptr<ast::File> parsed = parseFile(*main, sources, sink);
-    if (!sink.hasErrors()) elaborate(*parsed, sources, options, sink);
+    if (!sink.hasErrors()) {
+      std::optional<Module> module = elaborate(*parsed, sources, options, sink);
+      if (module && !sink.hasErrors()) runPipelines(*module, files.at(name), sink);
+    }
     // Paths of this run are no part of a message.
     const auto clean = [&](std::string text) {
       for (const std::string& prefix : {folder.string() + "/", folder.string(), std::string(GSHARD_SOURCE_DIR "/")}) {

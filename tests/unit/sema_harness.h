@@ -130,7 +130,7 @@ inline Tensor evaluateExpression(const std::string& expression, const std::strin
   const auto program = elaborateText(before + "\nentry fn f() -> " + type + " { return " + expression + " }\n");
   if (!program->module) {
     ADD_FAILURE() << expression << "\n" << program->rendered();
-    return {};
+    return Tensor::zeros({});
   }
   return run(*program->module, "f", {}).at("result");
 }
