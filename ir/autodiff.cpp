@@ -1,5 +1,5 @@
-// Reverse-mode differentiation: walks the ops that lie between the xs and y from the last to the first and asks each for
-// its vjp. Everything particular to an op is in its OpDef.
+// Reverse-mode differentiation: walks the ops that lie between the xs and y from the last to the first and asks each
+// for its vjp. Everything particular to an op is in its OpDef.
 #include "ir/autodiff.h"
 
 #include "ir/arms.h"
@@ -33,7 +33,8 @@ class Differentiation {
     for (const ValueId x : xs_) {
       const ValueId gradient = gradients_[x.index];
       const Type type = function().type(x);
-      result.push_back(gradient.known() ? gradient : builder_.constant(type, floatLiteral(0), function().value(x).range));
+      result.push_back(gradient.known() ? gradient
+                                        : builder_.constant(type, floatLiteral(0), function().value(x).range));
     }
     return result;
   }
@@ -74,13 +75,15 @@ class Differentiation {
     const OpDef& def = opDef(op.kind);
     return std::visit(Arms{[&](const Vjp& rule) { return applyVjp(op, rule, wanted, resultGradients); },
                            [&](const NotDifferentiable& rule) {
-                             builder_.diag().emit(op.range, diag::NoGradient, std::string(*def.name), std::string(*rule.reason));
+                             builder_.diag().emit(op.range, diag::NoGradient, std::string(*def.name),
+                                                  std::string(*rule.reason));
                              return false;
                            }},
                       *def.gradient);
   }
 
-  bool applyVjp(const Op& op, const Vjp& rule, const std::vector<bool>& wanted, const std::vector<ValueId>& resultGradients) {
+  bool applyVjp(const Op& op, const Vjp& rule, const std::vector<bool>& wanted,
+                const std::vector<ValueId>& resultGradients) {
     // A rule may hold references to types while it builds: it creates fewer values than this.
     constexpr std::size_t kRoom = 1024;
     std::vector<Value>& values = function().values;
@@ -93,8 +96,8 @@ class Differentiation {
       if (!collected[i]) continue;
       const ValueId operand = op.operands[i];
       GSHARD_CHECK(function().type(*collected[i]) == function().type(operand),
-                   "the vjp of " + std::string(*opDef(op.kind).name) + " gives " + printType(function().type(*collected[i])) + " for " +
-                       printType(function().type(operand)));
+                   "the vjp of " + std::string(*opDef(op.kind).name) + " gives " +
+                       printType(function().type(*collected[i])) + " for " + printType(function().type(operand)));
       ValueId& sum = gradients_[operand.index];
       sum = sum.known() ? builder_.map("add", {sum, *collected[i]}, op.range) : *collected[i];
     }
@@ -106,13 +109,14 @@ class Differentiation {
   ValueId y_;
   std::vector<ValueId> xs_;
   std::vector<bool> dependent_;
-  std::vector<ValueId> gradients_;              // per value; unknown: none so far
+  std::vector<ValueId> gradients_;  // per value; unknown: none so far
 };
 
 }  // namespace
 
 std::vector<ValueId> gradients(Builder& builder, ValueId y, std::span<const ValueId> xs) {
-  GSHARD_CHECK(builder.type(y).isScalar() && isFloat(builder.type(y).dtype), "gradients of something that is no float scalar");
+  GSHARD_CHECK(builder.type(y).isScalar() && isFloat(builder.type(y).dtype),
+               "gradients of something that is no float scalar");
   return Differentiation(builder, y, xs).run();
 }
 

@@ -1,5 +1,5 @@
-// The vjp of `map`: the scalar function's gradient has the shape of the result; an operand that was broadcast gets the sum
-// over the dims along which it was stretched.
+// The vjp of `map`: the scalar function's gradient has the shape of the result; an operand that was broadcast gets the
+// sum over the dims along which it was stretched.
 #include "ir/builder.h"
 #include "ir/scalar_functions.h"
 #include "support/check.h"
@@ -7,7 +7,8 @@
 namespace gshard {
 
 // Sums `gradient` down to `shape`, to which NumPy broadcasting (aligned at the end) had been applied.
-static ValueId sumToShape(GradBuilder& builder, ValueId gradient, const std::vector<std::int64_t>& shape, SourceRange range) {
+static ValueId sumToShape(GradBuilder& builder, ValueId gradient, const std::vector<std::int64_t>& shape,
+                          SourceRange range) {
   const std::vector<std::int64_t> full = builder.type(gradient).shape;
   const std::size_t missing = full.size() - shape.size();
   std::vector<std::int64_t> summed;
@@ -18,13 +19,15 @@ static ValueId sumToShape(GradBuilder& builder, ValueId gradient, const std::vec
   if (summed.empty()) return gradient;
   const DType dtype = builder.type(gradient).dtype;
   ValueId sum = builder.reduce(Reduction::Sum, gradient, summed, range);
-  if (builder.type(sum).dtype != dtype) sum = builder.cast(sum, dtype, range);      // 16-bit floats are summed in f32
-  if (builder.type(sum).shape != shape) sum = builder.reshape(sum, shape, range);   // dims of size 1 come back
+  if (builder.type(sum).dtype != dtype) sum = builder.cast(sum, dtype, range);     // 16-bit floats are summed in f32
+  if (builder.type(sum).shape != shape) sum = builder.reshape(sum, shape, range);  // dims of size 1 come back
   return sum;
 }
 
-// A formula may be smaller than the result (its parts were all scalars): stretched first, so that the sum counts every use.
-static ValueId stretchToShape(GradBuilder& builder, ValueId gradient, const std::vector<std::int64_t>& shape, SourceRange range) {
+// A formula may be smaller than the result (its parts were all scalars): stretched first, so that the sum counts every
+// use.
+static ValueId stretchToShape(GradBuilder& builder, ValueId gradient, const std::vector<std::int64_t>& shape,
+                              SourceRange range) {
   if (builder.type(gradient).shape == shape) return gradient;
   return builder.broadcastTo(gradient, shape, range);
 }
@@ -46,7 +49,8 @@ void mapVjp(const OpView& op, std::span<const ValueId> resultGradients, GradBuil
     if (!isFloat(operand.dtype)) continue;
     const ValueId gradient = info.gradient(args, i);
     if (!gradient.known()) continue;
-    builder.accumulate(i, sumToShape(builder, stretchToShape(builder, gradient, resultShape, range), operand.shape, range));
+    builder.accumulate(
+        i, sumToShape(builder, stretchToShape(builder, gradient, resultShape, range), operand.shape, range));
   }
 }
 

@@ -1,5 +1,5 @@
-// What the simplification passes share: walking a function's ops in order while values are replaced by others, and asking
-// for the op that defines a value.
+// What the simplification passes share: walking a function's ops in order while values are replaced by others, and
+// asking for the op that defines a value.
 #pragma once
 
 #include "ir/module.h"
@@ -12,7 +12,7 @@ class Rewriter {
 
   Function& function() { return *function_; }
   const Function& function() const { return *function_; }
-  ValueId resolve(ValueId value) const;         // what stands for it now
+  ValueId resolve(ValueId value) const;  // what stands for it now
   // From here on `by` stands for `value`, which must have been defined before.
   void replace(ValueId value, ValueId by);
   // Hands every op to `visit`, operands resolved; visit may change it, and returns whether to keep it. Results of the
@@ -35,14 +35,14 @@ class Rewriter {
   void finish();
 
   Function* function_;
-  std::vector<ValueId> replacement_;            // per value; unknown: itself
-  std::vector<std::int64_t> definition_;        // per value: index of the op that defines it, or -1
+  std::vector<ValueId> replacement_;      // per value; unknown: itself
+  std::vector<std::int64_t> definition_;  // per value: index of the op that defines it, or -1
 };
 
 // The one number that all elements of a constant have; nothing if `op` is null, no constant, or has several.
 struct Splat {
-  double real = 0;                              // float dtypes
-  std::int64_t integer = 0;                     // the others
+  double real = 0;           // float dtypes
+  std::int64_t integer = 0;  // the others
 };
 std::optional<Splat> splatOf(const Op* op, DType dtype);
 // Whether it is this number, to the bit: -0 is not 0.
@@ -57,6 +57,6 @@ void becomeBroadcast(Op& op, const Type& result, ValueId x, std::int64_t rankOfX
 
 // The attributes of an op that is being rewritten, typed (an OpView without a module).
 const std::vector<std::int64_t>& intsOf(const Op& op, std::string_view name);
-std::string_view fnOf(const Op& op);            // of a map
+std::string_view fnOf(const Op& op);  // of a map
 
 }  // namespace gshard

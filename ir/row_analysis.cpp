@@ -1,5 +1,5 @@
-// The analysis walks the ops until nothing more has to be completed: once one user needs a completed value, all its users
-// read that one, so that each pending value becomes one accumulator.
+// The analysis walks the ops until nothing more has to be completed: once one user needs a completed value, all its
+// users read that one, so that each pending value becomes one accumulator.
 #include "ir/row_analysis.h"
 
 #include <algorithm>
@@ -14,10 +14,12 @@ namespace gshard {
 namespace {
 
 // The factor that is split when dim `dim` of the tensor is cut by rows: its major one, which must hold whole rows.
-std::optional<int> rowFactor(const OpFactors& factors, const OpFactors::DimFactors& dims, std::int64_t dim, std::int64_t rows) {
+std::optional<int> rowFactor(const OpFactors& factors, const OpFactors::DimFactors& dims, std::int64_t dim,
+                             std::int64_t rows) {
   const std::vector<int>& list = dims[static_cast<std::size_t>(dim)];
   if (list.empty()) return std::nullopt;
-  return factors.factors[static_cast<std::size_t>(list.front())].size % rows == 0 ? std::optional(list.front()) : std::nullopt;
+  return factors.factors[static_cast<std::size_t>(list.front())].size % rows == 0 ? std::optional(list.front())
+                                                                                  : std::nullopt;
 }
 
 // The dim whose major factor is `factor`, or -1; nothing if it is a minor one somewhere.
@@ -71,7 +73,7 @@ bool RowAnalysis::pass() {
   done_.clear();
   bool isGood = true;
   for (Op& op : ops) {
-    isGood = isGood && visit(op);             // after an error the rest is kept as it is
+    isGood = isGood && visit(op);  // after an error the rest is kept as it is
     for (const ValueId result : op.results) definition_[result.index] = static_cast<std::int64_t>(done_.size());
     done_.push_back(std::move(op));
   }
@@ -86,7 +88,9 @@ bool RowAnalysis::countsRows(const Op& op) const {
   return x.place == RowPlace::Split && std::find(dims->begin(), dims->end(), x.dim) != dims->end();
 }
 
-void RowAnalysis::complete(ValueId value) { completed_.insert(value); }
+void RowAnalysis::complete(ValueId value) {
+  completed_.insert(value);
+}
 
 void RowAnalysis::setResults(const Op& op, RowState state) {
   for (const ValueId result : op.results) states_[result.index] = state;
@@ -136,10 +140,11 @@ bool RowAnalysis::visitPartial(const Op& op, std::vector<std::optional<Reduction
   return true;
 }
 
-// Whether the result is smaller than the pending operand: then it pays to go on. Else the sum is kept as it first comes up,
-// which is also the more exact (a count is divided once).
+// Whether the result is smaller than the pending operand: then it pays to go on. Else the sum is kept as it first comes
+// up, which is also the more exact (a count is divided once).
 bool RowAnalysis::shrinks(const Op& op, const std::vector<std::optional<Reduction>>& operands) const {
-  const auto pending = std::find_if(operands.begin(), operands.end(), [](const auto& each) { return each.has_value(); });
+  const auto pending =
+      std::find_if(operands.begin(), operands.end(), [](const auto& each) { return each.has_value(); });
   const ValueId operand = op.operands[static_cast<std::size_t>(pending - operands.begin())];
   return function_->type(op.results[0]).bytes() < function_->type(operand).bytes();
 }
@@ -177,9 +182,15 @@ bool RowAnalysis::visitSplit(Op& op) {
         states_[op.results[r].index] = {RowPlace::Split, *dim, Reduction::Sum};
       }
       return true;
-    case FactorKind::Reduce: setResults(op, {RowPlace::Partial, -1, factor.reduction}); return true;
-    case FactorKind::Window: case FactorKind::Whole: case FactorKind::Scan: case FactorKind::Lookup:
-    case FactorKind::Candidates: return fail(op, 0);
+    case FactorKind::Reduce:
+      setResults(op, {RowPlace::Partial, -1, factor.reduction});
+      return true;
+    case FactorKind::Window:
+    case FactorKind::Whole:
+    case FactorKind::Scan:
+    case FactorKind::Lookup:
+    case FactorKind::Candidates:
+      return fail(op, 0);
   }
   GSHARD_UNREACHABLE("FactorKind");
 }
@@ -198,7 +209,8 @@ ValueId RowAnalysis::add(Op op, const Value& value, RowState state) {
 
 // Elements before the block at hand, of a tensor with `perRow` elements per row.
 ValueId RowAnalysis::blockOffset(std::int64_t perRow, SourceRange range) {
-  const Value scalar{.type = {DType::I64, {}}, .sharding = {}, .rowDim = -1, .name = "first_row", .range = range, .origins = {}};
+  const Value scalar{
+      .type = {DType::I64, {}}, .sharding = {}, .rowDim = -1, .name = "first_row", .range = range, .origins = {}};
   if (!firstRow_.known()) {
     firstRow_ = function_->addValue(scalar);
     states_.push_back({});
@@ -206,16 +218,27 @@ ValueId RowAnalysis::blockOffset(std::int64_t perRow, SourceRange range) {
     function_->arguments.push_back({ArgumentKind::Accumulator, scalar.name, -1, firstRow_, std::nullopt});
   }
   if (perRow == 1) return firstRow_;
-  Op number{.kind = OpKind::Constant, .operands = {}, .results = {}, .attributes = {}, .range = range, .phase = Phase::Forward, .reason = {}};
+  Op number{.kind = OpKind::Constant,
+            .operands = {},
+            .results = {},
+            .attributes = {},
+            .range = range,
+            .phase = Phase::Forward,
+            .reason = {}};
   number.attributes = {{"value", intLiteral(perRow)}, {"shape", scalar.type.shape}, {"dtype", scalar.type.dtype}};
   const ValueId factor = add(std::move(number), scalar, {});
-  Op product{.kind = OpKind::Map, .operands = {firstRow_, factor}, .results = {}, .attributes = {{"fn", std::string("mul")}}, .range = range,
-             .phase = Phase::Forward, .reason = {}};
+  Op product{.kind = OpKind::Map,
+             .operands = {firstRow_, factor},
+             .results = {},
+             .attributes = {{"fn", std::string("mul")}},
+             .range = range,
+             .phase = Phase::Forward,
+             .reason = {}};
   return add(std::move(product), scalar, {});
 }
 
-// A generator whose elements depend on the place of their row: random numbers take the block's place as an operand (rows
-// must be their outermost dim), iota has it added.
+// A generator whose elements depend on the place of their row: random numbers take the block's place as an operand
+// (rows must be their outermost dim), iota has it added.
 ValueId RowAnalysis::placedVersion(const Op& generator, std::int64_t dim) {
   const Value value = function_->value(generator.results[0]);
   const RowState split{RowPlace::Split, dim, Reduction::Sum};
@@ -231,12 +254,29 @@ ValueId RowAnalysis::placedVersion(const Op& generator, std::int64_t dim) {
   const Phase phase = op.phase;
   const ValueId local = add(std::move(op), value, split);
   if (value.type.dtype != DType::I64) {
-    const Value scalar{.type = {value.type.dtype, {}}, .sharding = {}, .rowDim = -1, .name = "first_row", .range = range, .origins = {}};
-    offset = add({.kind = OpKind::Map, .operands = {offset}, .results = {}, .attributes = {{"fn", std::string("cast")}, {"dtype", value.type.dtype}},
-                  .range = range, .phase = phase, .reason = {}}, scalar, {});
+    const Value scalar{.type = {value.type.dtype, {}},
+                       .sharding = {},
+                       .rowDim = -1,
+                       .name = "first_row",
+                       .range = range,
+                       .origins = {}};
+    offset = add({.kind = OpKind::Map,
+                  .operands = {offset},
+                  .results = {},
+                  .attributes = {{"fn", std::string("cast")}, {"dtype", value.type.dtype}},
+                  .range = range,
+                  .phase = phase,
+                  .reason = {}},
+                 scalar, {});
   }
-  return add({.kind = OpKind::Map, .operands = {local, offset}, .results = {}, .attributes = {{"fn", std::string("add")}}, .range = range,
-              .phase = phase, .reason = {}}, value, split);
+  return add({.kind = OpKind::Map,
+              .operands = {local, offset},
+              .results = {},
+              .attributes = {{"fn", std::string("add")}},
+              .range = range,
+              .phase = phase,
+              .reason = {}},
+             value, split);
 }
 
 // A clone of an Independent value that is cut by rows along `dim`, or an unknown id when a block cannot have its own.
@@ -250,7 +290,8 @@ ValueId RowAnalysis::splitVersion(ValueId value, std::int64_t dim) {
     // The same in every row: a splat, and iota along another dim.
     const Attribute* literal = op.attributes.find("value");
     const Attribute* along = op.attributes.find("dim");
-    const bool isSplat = literal != nullptr && std::get<Literal>(*literal).floats.size() + std::get<Literal>(*literal).ints.size() == 1;
+    const bool isSplat =
+        literal != nullptr && std::get<Literal>(*literal).floats.size() + std::get<Literal>(*literal).ints.size() == 1;
     const bool isAlongOther = along != nullptr && std::get<std::int64_t>(*along) != dim;
     if (!isSplat && !isAlongOther) {
       version = placedVersion(op, dim);
@@ -284,18 +325,22 @@ bool RowAnalysis::fail(const Op& op, std::size_t operand) {
   const Value& value = function_->value(op.results[0]);
   const Value& x = function_->value(op.operands[operand]);
   diag_->emit(op.range, diag::NeedsAllRows, value.name, blocksText())
-      .label(x.range, states_[op.operands[operand].index].place == RowPlace::Split ? "these rows" : "this differs from row to row");
+      .label(x.range, states_[op.operands[operand].index].place == RowPlace::Split ? "these rows"
+                                                                                   : "this differs from row to row");
   return false;
 }
 
 bool RowAnalysis::failFinal(const Op& op) {
   std::size_t complete = 0;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    if (states_[op.operands[i].index].place == RowPlace::Final || states_[op.operands[i].index].place == RowPlace::Partial) complete = i;
+    if (states_[op.operands[i].index].place == RowPlace::Final ||
+        states_[op.operands[i].index].place == RowPlace::Partial)
+      complete = i;
   }
   const Value& value = function_->value(op.results[0]);
   const Value& x = function_->value(op.operands[complete]);
-  diag_->emit(op.range, diag::RowsMeetReduction, value.name, x.name, blocksText()).label(x.range, "complete only after all rows");
+  diag_->emit(op.range, diag::RowsMeetReduction, value.name, x.name, blocksText())
+      .label(x.range, "complete only after all rows");
   return false;
 }
 

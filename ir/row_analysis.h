@@ -1,6 +1,6 @@
-// How a function behaves when its rows are taken in blocks one after the other: rows are a mesh axis that runs in time, so
-// the rules are those of partitioning (factors and linearity), with one state per value. Apart from split-rows, which
-// builds the two stages from it.
+// How a function behaves when its rows are taken in blocks one after the other: rows are a mesh axis that runs in time,
+// so the rules are those of partitioning (factors and linearity), with one state per value. Apart from split-rows,
+// which builds the two stages from it.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 namespace gshard {
 
 enum class RowPlace : std::uint8_t {
-  Independent,   // the same for every block
-  Split,         // a block has its own part of dim `dim`, whose size is a multiple of the rows
-  Partial,       // to be reduced over the blocks with `reduction`
-  Final,         // known after the last block
+  Independent,  // the same for every block
+  Split,        // a block has its own part of dim `dim`, whose size is a multiple of the rows
+  Partial,      // to be reduced over the blocks with `reduction`
+  Final,        // known after the last block
 };
 struct RowState {
   RowPlace place = RowPlace::Independent;
@@ -25,9 +25,10 @@ struct RowState {
 
 class RowAnalysis {
  public:
-  // `function` is a copy that the analysis may extend: an Independent value that meets rows (a constant of the shape of a
-  // batch) gets a version of its own that is cut along with them.
-  RowAnalysis(const Module& module, Function& function, DiagSink& diag) : module_(&module), function_(&function), diag_(&diag) {}
+  // `function` is a copy that the analysis may extend: an Independent value that meets rows (a constant of the shape of
+  // a batch) gets a version of its own that is cut along with them.
+  RowAnalysis(const Module& module, Function& function, DiagSink& diag)
+      : module_(&module), function_(&function), diag_(&diag) {}
 
   // False after an error: something needs all rows at once.
   bool run();
@@ -61,11 +62,11 @@ class RowAnalysis {
   DiagSink* diag_;
   std::vector<RowState> states_;
   std::set<ValueId> completed_;
-  std::map<std::pair<ValueId, std::int64_t>, ValueId> versions_;   // of an Independent value, cut along a dim
+  std::map<std::pair<ValueId, std::int64_t>, ValueId> versions_;  // of an Independent value, cut along a dim
   std::map<ValueId, std::int64_t> versionDims_;
   ValueId firstRow_;
-  std::vector<Op> done_;                      // ops of the pass at hand, in order
-  std::vector<std::int64_t> definition_;      // per value: index in done_, or -1
+  std::vector<Op> done_;                  // ops of the pass at hand, in order
+  std::vector<std::int64_t> definition_;  // per value: index in done_, or -1
 };
 
 }  // namespace gshard

@@ -40,8 +40,8 @@ struct ScalarGradientArgs {
   ValueId gradient;
   SourceRange range;
 };
-// The gradient of operand i in the shape of the result (the map's vjp sums it down to the operand's shape); an unknown id
-// when that operand has none (a condition).
+// The gradient of operand i in the shape of the result (the map's vjp sums it down to the operand's shape); an unknown
+// id when that operand has none (a condition).
 using ScalarGradientFn = ValueId (*)(const ScalarGradientArgs& args, std::size_t operand);
 
 struct ScalarInfo {
@@ -51,16 +51,16 @@ struct ScalarInfo {
   ScalarOperands operands;
   ScalarResult result;
   ScalarLinearity linearity;
-  ScalarGradientFn gradient;                 // null: no gradient flows
+  ScalarGradientFn gradient;  // null: no gradient flows
   std::string_view doc;
 };
 
 const ScalarInfo& scalarInfo(ScalarFn fn);
-std::span<const ScalarInfo> allScalarFunctions();               // sorted by name
+std::span<const ScalarInfo> allScalarFunctions();  // sorted by name
 std::optional<ScalarFn> scalarFromName(std::string_view name);
 
 bool acceptsDtype(ScalarOperands operands, DType dtype);
-std::string_view scalarOperandsText(ScalarOperands operands);   // "float types"
+std::string_view scalarOperandsText(ScalarOperands operands);  // "float types"
 // Result dtype for operands of `operand` dtype (for `where`: of its branches); `attribute`: cast's `dtype`.
 DType scalarResultDtype(ScalarFn fn, DType operand, DType attribute);
 std::variant<NotLinear, Joint, Separate> scalarLinearity(ScalarFn fn, DType operand, DType result);

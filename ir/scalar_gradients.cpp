@@ -53,7 +53,9 @@ ValueId gradientAbs(const ScalarGradientArgs& args, std::size_t) {
   return f.mul(f.g(), f.map("sign", {f.x()}));
 }
 
-ValueId gradientAdd(const ScalarGradientArgs& args, std::size_t) { return args.gradient; }
+ValueId gradientAdd(const ScalarGradientArgs& args, std::size_t) {
+  return args.gradient;
+}
 
 ValueId gradientCast(const ScalarGradientArgs& args, std::size_t) {
   return args.builder.cast(args.gradient, args.builder.type(args.operands[0]).dtype, args.range);
@@ -64,7 +66,7 @@ ValueId gradientClamp(const ScalarGradientArgs& args, std::size_t operand) {
   const Formula f(args);
   const ValueId isLow = f.map("lt", {f.x(0), f.x(1)});
   const ValueId isHigh = f.map("gt", {f.x(0), f.x(2)});
-  const ValueId boundsCross = f.map("gt", {f.x(1), f.x(2)});                   // then high is the result
+  const ValueId boundsCross = f.map("gt", {f.x(1), f.x(2)});  // then high is the result
   const ValueId zero = f.number(0);
   if (operand == 0) return f.where(f.map("or", {f.map("or", {isLow, isHigh}), boundsCross}), zero, f.g());
   if (operand == 1) return f.where(f.map("and", {isLow, f.map("not", {boundsCross})}), f.g(), zero);
@@ -108,9 +110,13 @@ ValueId gradientLog1p(const ScalarGradientArgs& args, std::size_t) {
   return f.div(f.g(), f.add(f.x(), f.number(1)));
 }
 
-ValueId gradientMaximum(const ScalarGradientArgs& args, std::size_t operand) { return gradientOfExtreme(args, operand, "gt"); }
+ValueId gradientMaximum(const ScalarGradientArgs& args, std::size_t operand) {
+  return gradientOfExtreme(args, operand, "gt");
+}
 
-ValueId gradientMinimum(const ScalarGradientArgs& args, std::size_t operand) { return gradientOfExtreme(args, operand, "lt"); }
+ValueId gradientMinimum(const ScalarGradientArgs& args, std::size_t operand) {
+  return gradientOfExtreme(args, operand, "lt");
+}
 
 // x - floordiv(x, y) y, the quotient being constant between its steps.
 ValueId gradientMod(const ScalarGradientArgs& args, std::size_t operand) {
@@ -124,7 +130,9 @@ ValueId gradientMul(const ScalarGradientArgs& args, std::size_t operand) {
   return f.mul(f.g(), f.x(1 - operand));
 }
 
-ValueId gradientNeg(const ScalarGradientArgs& args, std::size_t) { return Formula(args).neg(args.gradient); }
+ValueId gradientNeg(const ScalarGradientArgs& args, std::size_t) {
+  return Formula(args).neg(args.gradient);
+}
 
 // d/dx = y x^(y-1), 0 where the exponent is 0; d/dy = log(x) x^y, 0 where the base is 0 and the result with it.
 ValueId gradientPow(const ScalarGradientArgs& args, std::size_t operand) {

@@ -8,7 +8,7 @@ namespace gshard::scalar_gradients {
 
 constexpr ScalarGradientFn kNone = nullptr;
 
-#define GSHARD_GRADIENT(name)                                            \
+#define GSHARD_GRADIENT(name)                                                  \
   ValueId gradient##name(const ScalarGradientArgs& args, std::size_t operand); \
   constexpr ScalarGradientFn k##name = &gradient##name;
 GSHARD_GRADIENT(Abs)

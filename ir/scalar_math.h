@@ -1,7 +1,7 @@
-// Elementary functions over a math backend (ir/scalar_backend.h): shared helpers, exp, expm1, tanh, and the other files of
-// the family. Everything is branch-free, so a vector of lanes and a single lane take the same path. `auto` stands for lanes
-// throughout: their type belongs to the backend. Errors (measured by ir_scalar_math_test.cpp) are at most 1 ulp of exp, log, erf, sin, cos, pow,
-// 2 of expm1, log1p, tan, and 2.5 of tanh.
+// Elementary functions over a math backend (ir/scalar_backend.h): shared helpers, exp, expm1, tanh, and the other files
+// of the family. Everything is branch-free, so a vector of lanes and a single lane take the same path. `auto` stands
+// for lanes throughout: their type belongs to the backend. Errors (measured by ir_scalar_math_test.cpp) are at most 1
+// ulp of exp, log, erf, sin, cos, pow, 2 of expm1, log1p, tan, and 2.5 of tanh.
 #pragma once
 
 #include <initializer_list>
@@ -80,7 +80,7 @@ F scaleByPowerOfTwo(B& b, F x, I n) {
 }
 
 struct ExpConstants {
-  double lowest, highest;                    // below: 0, above: inf; between, 2^n needs no more than two steps
+  double lowest, highest;  // below: 0, above: inf; between, 2^n needs no more than two steps
   double log2e, ln2High, ln2Low;
 };
 constexpr ExpConstants kExp32 = {-104.0, 89.0, 0x1.715476p+0, 0x1.62e4p-1, 0x1.7f7d1cp-20};
@@ -92,15 +92,17 @@ F expOfSum(B& b, F high, F low) {
   const ExpConstants& c = b.isDouble(high) ? kExp64 : kExp32;
   // A NaN is replaced by a number while integers are made of it, and comes back by the last addition.
   const auto isNan = b.isNan(high);
-  const F x = b.select(isNan, b.constant(high, 0), b.minimum(b.maximum(high, b.constant(high, c.lowest)), b.constant(high, c.highest)));
+  const F x = b.select(isNan, b.constant(high, 0),
+                       b.minimum(b.maximum(high, b.constant(high, c.lowest)), b.constant(high, c.highest)));
   const F k = b.roundEven(b.mul(x, b.constant(x, c.log2e)));
   F r = b.fma(k, b.constant(x, -c.ln2High), x);
   r = b.fma(k, b.constant(x, -c.ln2Low), r);
   r = b.add(r, low);
   F p;
   if (b.isDouble(x)) {
-    p = polynomial(b, r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
-                          1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800});
+    p = polynomial(b, r,
+                   {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
+                    1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800});
   } else {
     p = polynomial(b, r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
   }
@@ -128,8 +130,9 @@ F expm1(B& b, F value) {
   r = b.fma(k, b.constant(x, -c.ln2Low), r);
   F p;
   if (wide) {
-    p = polynomial(b, r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
-                          1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800});
+    p = polynomial(b, r,
+                   {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
+                    1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800});
   } else {
     p = polynomial(b, r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
   }

@@ -14,7 +14,7 @@ template <class B, class I>
 DivMod<I> divModInt(B& b, I x, I y) {
   const I zero = b.integer(x, 0), one = b.integer(x, 1), minusOne = b.integer(x, -1);
   const auto byZero = b.equalInt(y, zero);
-  const auto byMinusOne = b.equalInt(y, minusOne);                            // apart: the smallest integer / -1 traps
+  const auto byMinusOne = b.equalInt(y, minusOne);  // apart: the smallest integer / -1 traps
   const I safe = b.select(b.logicalOr(byZero, byMinusOne), one, y);
   const I quotient = b.divInt(x, safe);
   const I remainder = b.subInt(x, b.mulInt(quotient, safe));
@@ -33,8 +33,9 @@ F floorDivFloat(B& b, F x, F y) {
   const F floored = b.floor(quotient);
   // The division may have rounded up to an integer that is not reached: then y * floored lies beyond x.
   const F excess = b.fma(b.neg(floored), y, x);
-  const auto beyond = b.logicalAnd(b.equal(floored, quotient),
-                                   b.select(b.less(y, b.constant(x, 0)), b.less(b.constant(x, 0), excess), b.less(excess, b.constant(x, 0))));
+  const auto beyond = b.logicalAnd(
+      b.equal(floored, quotient),
+      b.select(b.less(y, b.constant(x, 0)), b.less(b.constant(x, 0), excess), b.less(excess, b.constant(x, 0))));
   // A quotient below 0 that vanished (an infinite y, underflow) is still below 0.
   const F zero = b.constant(x, 0), minusOne = b.constant(x, -1);
   const auto vanished = b.logicalAnd(b.equal(quotient, zero), b.logicalNot(b.equal(x, zero)));
@@ -78,7 +79,7 @@ F roundToF16(B& b, F x) {
   const F finite = b.minimum(magnitude, b.constant(x, 65536));
   const auto bits = b.bitsOf(finite);
   const auto exponent = b.andInt(bits, b.integer(bits, 0x7f800000));
-  const auto smallest = b.integer(bits, 113 << 23);                            // 2^-14
+  const auto smallest = b.integer(bits, 113 << 23);  // 2^-14
   const auto base = b.select(b.lessInt(exponent, smallest), smallest, exponent);
   const F step = b.floatOf(b.addInt(base, b.integer(bits, 13 << 23)));
   const F dropped = b.sub(b.add(finite, step), step);
@@ -98,7 +99,8 @@ auto toF32RoundedToOdd(B& b, F x) {
   return b.floatOf(b.orInt(truncated, b.select(isInexact, one, zero)));
 }
 
-// ---- float to integer: truncates, saturates to [low, high], NaN gives 0. `upper` is the first float that is too large.
+// ---- float to integer: truncates, saturates to [low, high], NaN gives 0. `upper` is the first float that is too
+// large.
 template <class B, class F>
 auto clampedToI32(B& b, F x, double low, double upper, std::int64_t high) {
   const auto isLow = b.lessEqual(x, b.constant(x, low));

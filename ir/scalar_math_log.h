@@ -1,5 +1,5 @@
-// log, log1p and pow over a math backend. Reduction and polynomials of log after fdlibm (e_log.c, s_log1p.c); pow keeps the
-// logarithm in two floats, since its error is multiplied by the exponent.
+// log, log1p and pow over a math backend. Reduction and polynomials of log after fdlibm (e_log.c, s_log1p.c); pow keeps
+// the logarithm in two floats, since its error is multiplied by the exponent.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -43,8 +43,10 @@ F logOfParts(B& b, F k, F f, F correction) {
   const F z = b.mul(s, s);
   F tail;
   if (wide) {
-    tail = polynomial(b, z, {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
-                             1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01});
+    tail = polynomial(
+        b, z,
+        {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
+         1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01});
   } else {
     tail = polynomial(b, z, {0.66666662693, 0.40000972152, 0.28498786688, 0.24279078841});
   }
@@ -60,7 +62,7 @@ F log(B& b, F x) {
   const F zero = b.constant(x, 0);
   const F y = logOfParts(b, parts.k, parts.f, zero);
   const F atEdge = b.select(b.equal(x, zero), b.constant(x, -kInfinity), b.constant(x, kNan));
-  const F upper = b.select(b.less(x, b.constant(x, kInfinity)), y, x);         // inf and NaN: themselves
+  const F upper = b.select(b.less(x, b.constant(x, kInfinity)), y, x);  // inf and NaN: themselves
   return b.select(b.lessEqual(x, zero), atEdge, upper);
 }
 
@@ -74,7 +76,7 @@ F log1p(B& b, F x) {
   const auto direct = b.equal(parts.k, zero);
   const F y = logOfParts(b, parts.k, b.select(direct, x, parts.f), b.select(direct, zero, b.div(lost, u)));
   const F atEdge = b.select(b.equal(u, zero), b.constant(x, -kInfinity), b.constant(x, kNan));
-  const auto keeps = b.logicalOr(b.equal(x, zero), b.logicalNot(b.less(x, b.constant(x, kInfinity))));   // -0, inf, NaN
+  const auto keeps = b.logicalOr(b.equal(x, zero), b.logicalNot(b.less(x, b.constant(x, kInfinity))));  // -0, inf, NaN
   return b.select(b.lessEqual(u, zero), atEdge, b.select(keeps, x, y));
 }
 
@@ -89,7 +91,8 @@ TwoFloats<F> fastTwoSum(B& b, F larger, F smaller) {
   return {sum, b.sub(smaller, b.sub(sum, larger))};
 }
 
-// log of positive finite f64 lanes to about 2^-64: 2 atanh(s) + k ln 2, the first two terms of the series in two floats.
+// log of positive finite f64 lanes to about 2^-64: 2 atanh(s) + k ln 2, the first two terms of the series in two
+// floats.
 template <class B, class F>
 TwoFloats<F> logInTwoFloats(B& b, F x) {
   const LogParts<F> parts = splitForLog(b, x);
@@ -103,8 +106,9 @@ TwoFloats<F> logInTwoFloats(B& b, F x) {
   const F third = b.constant(x, 2.0 / 3), thirdLow = b.constant(x, 0x1.5555555555555p-55);
   const F w = b.mul(third, z);
   const F wLow = b.add(b.fma(third, z, b.neg(w)), b.fma(third, zLow, b.mul(thirdLow, z)));
-  const F rest = b.mul(b.mul(z, z), polynomial(b, z, {2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19,
-                                                      2.0 / 21, 2.0 / 23}));
+  const F rest = b.mul(b.mul(z, z), polynomial(b, z,
+                                               {2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17,
+                                                2.0 / 19, 2.0 / 21, 2.0 / 23}));
   const TwoFloats<F> v = fastTwoSum(b, w, rest);
   const F vLow = b.add(v.low, wLow);
   const F p = b.mul(s, v.high);
@@ -123,7 +127,7 @@ F powOfMagnitude(B& b, F magnitude, F y, bool exactLog) {
       exactLog ? logInTwoFloats(b, magnitude) : TwoFloats<F>{log(b, magnitude), b.constant(y, 0)};
   const F product = b.mul(y, logarithm.high);
   const F low = b.fma(y, logarithm.low, b.fma(y, logarithm.high, b.neg(product)));
-  const auto hasLow = b.less(b.abs(product), b.constant(y, 800));              // beyond, it overflows, and low may be NaN
+  const auto hasLow = b.less(b.abs(product), b.constant(y, 800));  // beyond, it overflows, and low may be NaN
   return expOfSum(b, product, b.select(hasLow, low, b.constant(y, 0)));
 }
 
@@ -141,12 +145,13 @@ F pow(B& b, F x, F y) {
   const auto negativeY = b.less(y, zero);
   result = b.select(b.equal(magnitude, zero), b.select(negativeY, infinity, zero), result);
   result = b.select(b.equal(magnitude, infinity), b.select(negativeY, zero, infinity), result);
-  result = b.select(b.equal(magnitude, one), one, result);                     // (-1)^inf is 1
+  result = b.select(b.equal(magnitude, one), one, result);  // (-1)^inf is 1
   const F half = b.mul(y, b.constant(y, 0.5));
   const auto isInteger = b.equal(b.floor(y), y);
   const auto isOdd = b.logicalAnd(isInteger, b.logicalNot(b.equal(b.floor(half), half)));
   result = b.select(isOdd, withSignOf(b, result, x), result);
-  const auto undefined = b.logicalAnd(b.logicalAnd(b.less(x, zero), b.less(b.neg(infinity), x)), b.logicalNot(isInteger));
+  const auto undefined =
+      b.logicalAnd(b.logicalAnd(b.less(x, zero), b.less(b.neg(infinity), x)), b.logicalNot(isInteger));
   const F nan = b.constant(x, kNan);
   result = b.select(b.logicalOr(undefined, b.logicalOr(b.isNan(x), b.isNan(y))), nan, result);
   return b.select(b.logicalOr(b.equal(x, one), b.equal(y, zero)), one, result);

@@ -1,6 +1,6 @@
-// sin, cos and tan over a math backend, exact to the last bit or two for every finite argument. Computed in f64 lanes, f32 too.
-// Reduction by pi/2: Cody and Waite's in three parts up to 2^52; beyond, Payne and Hanek's with 192 bits of 1/(2 pi).
-// Polynomials after fdlibm (k_sin.c, k_cos.c).
+// sin, cos and tan over a math backend, exact to the last bit or two for every finite argument. Computed in f64 lanes,
+// f32 too. Reduction by pi/2: Cody and Waite's in three parts up to 2^52; beyond, Payne and Hanek's with 192 bits of
+// 1/(2 pi). Polynomials after fdlibm (k_sin.c, k_cos.c).
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,10 @@ namespace gshard::scalar_math {
 
 // Bits of 1/(2 pi) after the point.
 constexpr std::array<std::uint64_t, 19> kBitsOfTurn = {
-    0x28be60db9391054a, 0x7f09d5f47d4d3770, 0x36d8a5664f10e410, 0x7f9458eaf7aef158,
-    0x6dc91b8e909374b8, 0x01924bba82746487, 0x3f877ac72c4a69cf, 0xba208d7d4baed121,
-    0x3a671c09ad17df90, 0x4e64758e60d4ce7d, 0x272117e2ef7e4a0e, 0xc7fe25fff7816603,
-    0xfbcbc462d6829b47, 0xdb4d9fb3c9f2c26d, 0xd3d18fd9a797fa8b, 0x5d49eeb1faf97c5e,
-    0xcf41ce7de294a4ba, 0x9afed7ec47e35742, 0x1580cc11bf1edaea,
+    0x28be60db9391054a, 0x7f09d5f47d4d3770, 0x36d8a5664f10e410, 0x7f9458eaf7aef158, 0x6dc91b8e909374b8,
+    0x01924bba82746487, 0x3f877ac72c4a69cf, 0xba208d7d4baed121, 0x3a671c09ad17df90, 0x4e64758e60d4ce7d,
+    0x272117e2ef7e4a0e, 0xc7fe25fff7816603, 0xfbcbc462d6829b47, 0xdb4d9fb3c9f2c26d, 0xd3d18fd9a797fa8b,
+    0x5d49eeb1faf97c5e, 0xcf41ce7de294a4ba, 0x9afed7ec47e35742, 0x1580cc11bf1edaea,
 };
 
 // x = n pi/2 + (high + low); only the last two bits of n count.
@@ -34,7 +33,7 @@ auto reduceSmallAngle(B& b, F x) {
   const F toQuadrants = b.constant(x, 0x1.45f306dc9c883p-1);
   const F halfPi = b.constant(x, 0x1.921fb54442d18p+0), second = b.constant(x, 0x1.1a62633145c07p-54);
   const F guess = b.roundEven(b.mul(x, toQuadrants));
-  const F rough = b.fma(b.neg(guess), halfPi, x);                               // exact: the leading bits cancel
+  const F rough = b.fma(b.neg(guess), halfPi, x);  // exact: the leading bits cancel
   // From about 2^49 the guess may be off by one, which what is left of x shows.
   const F correction = b.roundEven(b.mul(b.fma(b.neg(guess), second, rough), toQuadrants));
   const F k = b.add(guess, correction);
@@ -83,7 +82,7 @@ auto reduceLargeAngle(B& b, F x, int indexBits) {
   const I shiftBack = b.subInt(constant(63), shift);
   std::array<I, 4> words;
   for (std::size_t i = 0; i < 4; ++i) words[i] = selectWord(b, index, indexBits, i);
-  std::array<I, 6> window;                                                      // 32-bit limbs, least first
+  std::array<I, 6> window;  // 32-bit limbs, least first
   for (std::size_t i = 0; i < 3; ++i) {
     const I next = b.shiftRightLogicalBy(b.shiftRightLogical(words[i + 1], 1), shiftBack);
     const I word = b.orInt(b.shiftLeftBy(words[i], shift), next);
@@ -108,7 +107,8 @@ auto reduceLargeAngle(B& b, F x, int indexBits) {
   const I quadrant = b.shiftRightLogical(b.addInt(top, constant(std::int64_t{1} << 61)), 62);
   const I fraction = b.subInt(top, b.shiftLeft(quadrant, 62));
   const auto scaled = [&](I limb, double unit) { return b.mul(b.toF64(limb), b.constant(x, unit)); };
-  const TwoFloats<F> upper = fastTwoSum(b, scaled(b.shiftRight(fraction, 32), 0x1p-30), scaled(b.andInt(fraction, low32), 0x1p-62));
+  const TwoFloats<F> upper =
+      fastTwoSum(b, scaled(b.shiftRight(fraction, 32), 0x1p-30), scaled(b.andInt(fraction, low32), 0x1p-62));
   const F rest = b.add(upper.low, b.add(scaled(product[3], 0x1p-94), scaled(product[2], 0x1p-126)));
   const TwoFloats<F> turns = fastTwoSum(b, upper.high, rest);
   const F halfPi = b.constant(x, 0x1.921fb54442d18p+0);
@@ -120,7 +120,7 @@ auto reduceLargeAngle(B& b, F x, int indexBits) {
 
 template <class F, class I>
 struct SinCos {
-  F sin, cos;          // of the reduced angle
+  F sin, cos;  // of the reduced angle
   I quadrant;
 };
 
@@ -137,12 +137,15 @@ auto sinCosOfReduced(B& b, F x, int exponentBits) {
   const F z = b.mul(high, high);
   const F half = b.constant(x, 0.5);
   const F v = b.mul(z, high);
-  const F s = polynomial(b, z, {8.33333333332248946124e-03, -1.98412698298579493134e-04, 2.75573137070700676789e-06,
-                                -2.50507602534068634195e-08, 1.58969099521155010221e-10});
+  const F s = polynomial(b, z,
+                         {8.33333333332248946124e-03, -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+                          -2.50507602534068634195e-08, 1.58969099521155010221e-10});
   const F sinInner = b.sub(b.mul(z, b.sub(b.mul(half, low), b.mul(v, s))), low);
   const F sin = b.sub(high, b.sub(sinInner, b.mul(v, b.constant(x, -1.66666666666666324348e-01))));
-  const F c = b.mul(z, polynomial(b, z, {4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
-                                         -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11}));
+  const F c =
+      b.mul(z, polynomial(b, z,
+                          {4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+                           -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11}));
   const F halfSquare = b.mul(half, z);
   const F w = b.sub(b.constant(x, 1), halfSquare);
   const F lost = b.sub(b.sub(b.constant(x, 1), w), halfSquare);
@@ -189,8 +192,17 @@ F trig(B& b, TrigFunction which, F x) {
   return b.select(b.less(b.abs(x), b.constant(x, 0x1p-28)), x, result);
 }
 
-template <class B, class F> F sin(B& b, F x) { return trig(b, TrigFunction::Sin, x); }
-template <class B, class F> F cos(B& b, F x) { return trig(b, TrigFunction::Cos, x); }
-template <class B, class F> F tan(B& b, F x) { return trig(b, TrigFunction::Tan, x); }
+template <class B, class F>
+F sin(B& b, F x) {
+  return trig(b, TrigFunction::Sin, x);
+}
+template <class B, class F>
+F cos(B& b, F x) {
+  return trig(b, TrigFunction::Cos, x);
+}
+template <class B, class F>
+F tan(B& b, F x) {
+  return trig(b, TrigFunction::Tan, x);
+}
 
 }  // namespace gshard::scalar_math

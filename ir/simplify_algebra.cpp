@@ -1,5 +1,6 @@
-// simplify-algebra: identities that leave every bit as it is, NaN payloads excepted. So x + 0 stays (it turns -0 into 0) and
-// so does x * 0 (NaN); sums are not reordered. A rule turns the op at hand into a simpler one or names the value that it equals.
+// simplify-algebra: identities that leave every bit as it is, NaN payloads excepted. So x + 0 stays (it turns -0 into
+// 0) and so does x * 0 (NaN); sums are not reordered. A rule turns the op at hand into a simpler one or names the value
+// that it equals.
 #include <algorithm>
 
 #include "ir/passes.h"
@@ -17,13 +18,18 @@ bool isExactCast(DType from, DType to) {
   if (from == to || from == DType::Bool) return true;
   switch (from) {
     case DType::BF16:
-    case DType::F16: return to == DType::F32 || to == DType::F64;
-    case DType::F32: return to == DType::F64;
-    case DType::U8: return isFloat(to) || to == DType::I32 || to == DType::I64;
-    case DType::I32: return to == DType::F64 || to == DType::I64;
+    case DType::F16:
+      return to == DType::F32 || to == DType::F64;
+    case DType::F32:
+      return to == DType::F64;
+    case DType::U8:
+      return isFloat(to) || to == DType::I32 || to == DType::I64;
+    case DType::I32:
+      return to == DType::F64 || to == DType::I64;
     case DType::F64:
     case DType::I64:
-    case DType::Bool: return false;
+    case DType::Bool:
+      return false;
   }
   GSHARD_UNREACHABLE("dtype");
 }
@@ -77,18 +83,24 @@ class Algebra {
     return isNumber(splatOf(rewriter_.definition(value), type(value).dtype), type(value).dtype, number);
   }
 
-  // The value that the op's only result equals (up to broadcasting), or an unknown id; sets changed_ when it changed the op.
+  // The value that the op's only result equals (up to broadcasting), or an unknown id; sets changed_ when it changed
+  // the op.
   ValueId simplify(Op& op) {
     struct Rule {
       OpKind kind;
       ValueId (Algebra::*apply)(Op&);
     };
     static constexpr Rule kRules[] = {
-        {OpKind::Broadcast, &Algebra::simplifyBroadcast}, {OpKind::Concat, &Algebra::simplifyConcat},
-        {OpKind::DimSize, &Algebra::simplifyDimSize},     {OpKind::Map, &Algebra::simplifyMap},
-        {OpKind::Pad, &Algebra::simplifyPad},             {OpKind::Reduce, &Algebra::simplifyReduce},
-        {OpKind::Reshape, &Algebra::simplifyReshape},     {OpKind::Reverse, &Algebra::simplifyReverse},
-        {OpKind::Slice, &Algebra::simplifySlice},         {OpKind::Transpose, &Algebra::simplifyTranspose},
+        {OpKind::Broadcast, &Algebra::simplifyBroadcast},
+        {OpKind::Concat, &Algebra::simplifyConcat},
+        {OpKind::DimSize, &Algebra::simplifyDimSize},
+        {OpKind::Map, &Algebra::simplifyMap},
+        {OpKind::Pad, &Algebra::simplifyPad},
+        {OpKind::Reduce, &Algebra::simplifyReduce},
+        {OpKind::Reshape, &Algebra::simplifyReshape},
+        {OpKind::Reverse, &Algebra::simplifyReverse},
+        {OpKind::Slice, &Algebra::simplifySlice},
+        {OpKind::Transpose, &Algebra::simplifyTranspose},
     };
     for (const Rule& rule : kRules) {
       if (rule.kind == op.kind) return (this->*rule.apply)(op);
@@ -108,8 +120,10 @@ class Algebra {
     if (fn == "sub") return isSplat(op.operands[1], 0) ? x : ValueId{};
     if (fn == "mul") return isSplat(op.operands[1], 1) ? x : isSplat(x, 1) ? op.operands[1] : ValueId{};
     if (fn == "div") return isSplat(op.operands[1], 1) ? x : ValueId{};
-    if (fn == "and") return isSplat(op.operands[1], 1) || x == op.operands[1] ? x : isSplat(x, 1) ? op.operands[1] : ValueId{};
-    if (fn == "or") return isSplat(op.operands[1], 0) || x == op.operands[1] ? x : isSplat(x, 0) ? op.operands[1] : ValueId{};
+    if (fn == "and")
+      return isSplat(op.operands[1], 1) || x == op.operands[1] ? x : isSplat(x, 1) ? op.operands[1] : ValueId{};
+    if (fn == "or")
+      return isSplat(op.operands[1], 0) || x == op.operands[1] ? x : isSplat(x, 0) ? op.operands[1] : ValueId{};
     if (fn == "maximum" || fn == "minimum") return x == op.operands[1] ? x : ValueId{};
     if (fn == "relu") return mapOf(x, "relu") != nullptr ? x : ValueId{};
     if (fn == "neg" || fn == "not") return undo(x, fn);
@@ -170,7 +184,8 @@ class Algebra {
     const Op* inner = definition(x, OpKind::Transpose);
     if (inner == nullptr) return {};
     Dims composed;
-    for (const std::int64_t dim : permutation) composed.push_back(intsOf(*inner, "perm")[static_cast<std::size_t>(dim)]);
+    for (const std::int64_t dim : permutation)
+      composed.push_back(intsOf(*inner, "perm")[static_cast<std::size_t>(dim)]);
     op.operands[0] = inner->operands[0];
     op.attributes.set("perm", std::move(composed));
     changed_ = true;
@@ -228,7 +243,7 @@ class Algebra {
 
   ValueId simplifyPad(Op& op) {
     const bool pads = !areAll(intsOf(op, "low"), 0) || !areAll(intsOf(op, "high"), 0);
-    return !pads && sameType(op) ? op.operands[0] : ValueId{};    // interior of a dim with one element pads nothing
+    return !pads && sameType(op) ? op.operands[0] : ValueId{};  // interior of a dim with one element pads nothing
   }
 
   ValueId simplifyReverse(Op& op) {
@@ -241,7 +256,7 @@ class Algebra {
     const Op* inner = definition(x, OpKind::Reverse);
     if (inner == nullptr) return {};
     const Dims innerDims = intsOf(*inner, "dims");
-    Dims remaining;                                               // dims turned once
+    Dims remaining;  // dims turned once
     for (std::int64_t dim = 0; dim < source.rank(); ++dim) {
       const bool here = std::find(dims.begin(), dims.end(), dim) != dims.end();
       const bool there = std::find(innerDims.begin(), innerDims.end(), dim) != innerDims.end();

@@ -1,5 +1,6 @@
-// eliminate-common-subexpressions: two ops of one kind with the same operands and attributes give the same values. Operands
-// of commutative functions are compared in either order. Annotations stay apart: each is a place where a user said something.
+// eliminate-common-subexpressions: two ops of one kind with the same operands and attributes give the same values.
+// Operands of commutative functions are compared in either order. Annotations stay apart: each is a place where a user
+// said something.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -30,15 +31,13 @@ class Hash {
 void addAttribute(Hash& hash, const Attribute& attribute) {
   std::visit(Arms{[&](std::int64_t v) { hash.add(static_cast<std::uint64_t>(v)); },
                   [&](double v) { hash.add(std::bit_cast<std::uint64_t>(v)); },
-                  [&](bool v) { hash.add(std::uint64_t{v}); },
-                  [&](const std::string& v) { hash.add(v); },
+                  [&](bool v) { hash.add(std::uint64_t{v}); }, [&](const std::string& v) { hash.add(v); },
                   [&](const std::vector<std::int64_t>& v) {
                     hash.add(v.size());
                     for (const std::int64_t item : v) hash.add(static_cast<std::uint64_t>(item));
                   },
                   [&](DType v) { hash.add(static_cast<std::uint64_t>(v)); },
-                  [&](const std::vector<AxisRef>& v) { hash.add(v.size()); },
-                  [&](const Annotation&) {},
+                  [&](const std::vector<AxisRef>& v) { hash.add(v.size()); }, [&](const Annotation&) {},
                   [&](const Literal& v) {
                     for (const std::int64_t item : v.ints) hash.add(static_cast<std::uint64_t>(item));
                     for (const double item : v.floats) hash.add(std::bit_cast<std::uint64_t>(item));

@@ -1,6 +1,6 @@
 // fold-constants: ops on constants alone are evaluated while compiling, by the rules that evaluator and generated code
-// share. Float sums and products over dims are left: their order of additions belongs to the device. Large results are kept
-// only where one number says all elements.
+// share. Float sums and products over dims are left: their order of additions belongs to the device. Large results are
+// kept only where one number says all elements.
 #include <bit>
 
 #include "ir/arms.h"
@@ -61,7 +61,7 @@ class ConstantFolding {
         const DType dtype = type(op.operands[i]).dtype;
         numbers.push_back({isFloat(dtype) ? roundTo(dtype, splats[i]->real) : 0, splats[i]->integer});
       }
-      if (mayFail(*fn, operand) && numbers.back().integer == 0) return true;   // stays: an error of the run
+      if (mayFail(*fn, operand) && numbers.back().integer == 0) return true;  // stays: an error of the run
       becomeConstant(op, result, literalOf(result.dtype, evaluateScalar(*fn, operand, result.dtype, numbers)));
       return true;
     }
@@ -77,18 +77,15 @@ class ConstantFolding {
     for (const ValueId operand : op.operands) elements = std::max(elements, type(operand).elements());
     if (elements > kMostDenseElements) return false;
     const bool rounds = isFloat(type(op.operands[0]).dtype);
-    return std::visit(Arms{[&](const LowerMap&) { return !mayFailOn(op); },
-                           [&](const LowerContract&) { return !rounds; },
-                           [&](const LowerReduce&) { return !rounds; },
-                           [&](const LowerArgReduce&) { return true; },
-                           [&](const LowerMove&) { return true; },
-                           [&](const LowerAlias&) { return op.kind != OpKind::Annotate; },
-                           [&](const LowerGenerate&) { return false; },
-                           [&](const LowerGather&) { return false; },            // may fail while running
-                           [&](const LowerScatter&) { return false; },
-                           [&](const LowerCollective&) { return false; },
-                           [&](const LowerLocalCopy&) { return false; }},
-                      *opDef(op.kind).lower);
+    return std::visit(
+        Arms{[&](const LowerMap&) { return !mayFailOn(op); }, [&](const LowerContract&) { return !rounds; },
+             [&](const LowerReduce&) { return !rounds; }, [&](const LowerArgReduce&) { return true; },
+             [&](const LowerMove&) { return true; }, [&](const LowerAlias&) { return op.kind != OpKind::Annotate; },
+             [&](const LowerGenerate&) { return false; },
+             [&](const LowerGather&) { return false; },  // may fail while running
+             [&](const LowerScatter&) { return false; }, [&](const LowerCollective&) { return false; },
+             [&](const LowerLocalCopy&) { return false; }},
+        *opDef(op.kind).lower);
   }
 
   bool mayFailOn(const Op& op) const {
@@ -114,7 +111,8 @@ class ConstantFolding {
 
   static Literal asSplat(Literal literal) {
     for (std::size_t i = 1; i < literal.floats.size(); ++i) {
-      if (std::bit_cast<std::uint64_t>(literal.floats[i]) != std::bit_cast<std::uint64_t>(literal.floats[0])) return literal;
+      if (std::bit_cast<std::uint64_t>(literal.floats[i]) != std::bit_cast<std::uint64_t>(literal.floats[0]))
+        return literal;
     }
     for (std::size_t i = 1; i < literal.ints.size(); ++i) {
       if (literal.ints[i] != literal.ints[0]) return literal;

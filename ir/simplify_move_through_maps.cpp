@@ -66,7 +66,12 @@ class MovingThroughMaps {
     if (!splatOf(definition, type(operand).dtype)) return;
     Op scalar = *definition;
     const Value& old = rewriter_.function().value(operand);
-    const Value value{.type = {old.type.dtype, {}}, .sharding = {}, .rowDim = -1, .name = old.name, .range = old.range, .origins = {}};
+    const Value value{.type = {old.type.dtype, {}},
+                      .sharding = {},
+                      .rowDim = -1,
+                      .name = old.name,
+                      .range = old.range,
+                      .origins = {}};
     scalar.results = {rewriter_.function().addValue(value)};
     scalar.attributes.set("shape", Dims{});
     op.operands[i] = scalar.results[0];

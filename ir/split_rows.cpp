@@ -1,6 +1,7 @@
-// split-rows: a function that takes its rows in blocks (microbatches, the batches of eval, any number of rows of predict)
-// becomes two: NAME.accumulate runs once per block and adds to accumulators, NAME.finish runs once on the complete values. The
-// result is that of all rows at once. A function without anything to finish becomes NAME.accumulate alone.
+// split-rows: a function that takes its rows in blocks (microbatches, the batches of eval, any number of rows of
+// predict) becomes two: NAME.accumulate runs once per block and adds to accumulators, NAME.finish runs once on the
+// complete values. The result is that of all rows at once. A function without anything to finish becomes
+// NAME.accumulate alone.
 #include <algorithm>
 #include <map>
 
@@ -16,12 +17,18 @@ namespace {
 // How an accumulator takes in a block.
 std::string_view joiningFunction(Reduction reduction) {
   switch (reduction) {
-    case Reduction::Sum: return "add";
-    case Reduction::Prod: return "mul";
-    case Reduction::Max: return "maximum";
-    case Reduction::Min: return "minimum";
-    case Reduction::Any: return "or";
-    case Reduction::All: return "and";
+    case Reduction::Sum:
+      return "add";
+    case Reduction::Prod:
+      return "mul";
+    case Reduction::Max:
+      return "maximum";
+    case Reduction::Min:
+      return "minimum";
+    case Reduction::Any:
+      return "or";
+    case Reduction::All:
+      return "and";
   }
   GSHARD_UNREACHABLE("Reduction");
 }
@@ -103,8 +110,13 @@ struct AccumulatorValue {
 class RowSplitter {
  public:
   RowSplitter(const Function& function, const RowAnalysis& rows, std::int64_t blockRows)
-      : function_(&function), rows_(&rows), blockRows_(blockRows), definition_(definitionsOf(function)), number_(function.values.size(), -1),
-        inAccumulate_(function.ops.size(), false), inFinish_(function.ops.size(), false) {}
+      : function_(&function),
+        rows_(&rows),
+        blockRows_(blockRows),
+        definition_(definitionsOf(function)),
+        number_(function.values.size(), -1),
+        inAccumulate_(function.ops.size(), false),
+        inFinish_(function.ops.size(), false) {}
 
   std::vector<Function> split() {
     for (const Result& result : function_->results) {
@@ -189,8 +201,10 @@ class RowSplitter {
     std::vector<ValueId> sums;
     for (std::size_t n = 0; n < accumulators_.size(); ++n) {
       const Value& old = function_->value(accumulators_[n].value);
-      sums.push_back(stage.addValue({.type = old.type, .sharding = {}, .rowDim = -1, .name = old.name, .range = old.range, .origins = {}}));
-      stage.arguments.push_back({ArgumentKind::Accumulator, old.name, static_cast<std::int64_t>(n), sums.back(), std::nullopt});
+      sums.push_back(stage.addValue(
+          {.type = old.type, .sharding = {}, .rowDim = -1, .name = old.name, .range = old.range, .origins = {}}));
+      stage.arguments.push_back(
+          {ArgumentKind::Accumulator, old.name, static_cast<std::int64_t>(n), sums.back(), std::nullopt});
     }
     // The place of a block is an accumulator too: the rows of the blocks before it.
     const ValueId firstRow = rows_->firstRow();
@@ -214,8 +228,8 @@ class RowSplitter {
     const AccumulatorValue& accumulator = accumulators_[n];
     const Value& old = function_->value(accumulator.value);
     const Op* source = definition(accumulator.value);
-    const ValueId joined =
-        stage.addValue({.type = old.type, .sharding = {}, .rowDim = -1, .name = old.name, .range = old.range, .origins = {}});
+    const ValueId joined = stage.addValue(
+        {.type = old.type, .sharding = {}, .rowDim = -1, .name = old.name, .range = old.range, .origins = {}});
     Op op{.kind = OpKind::Map,
           .operands = {sum, builder.mapped(accumulator.value)},
           .results = {joined},
@@ -224,20 +238,31 @@ class RowSplitter {
           .phase = source == nullptr ? Phase::Forward : source->phase,
           .reason = {}};
     stage.ops.push_back(std::move(op));
-    stage.results.push_back({ResultKind::Accumulator, old.name, static_cast<std::int64_t>(n), joined, accumulator.reduction, old.range});
+    stage.results.push_back(
+        {ResultKind::Accumulator, old.name, static_cast<std::int64_t>(n), joined, accumulator.reduction, old.range});
   }
 
   void addRowCount(StageBuilder& builder, ValueId firstRow) const {
     Function& stage = builder.stage();
     const Value scalar = stage.value(builder.mapped(firstRow));
     const ValueId block = stage.addValue(scalar), next = stage.addValue(scalar);
-    stage.ops.push_back({.kind = OpKind::Constant, .operands = {}, .results = {block},
-                         .attributes = {{"value", intLiteral(blockRows_)}, {"shape", scalar.type.shape}, {"dtype", scalar.type.dtype}},
-                         .range = scalar.range, .phase = Phase::Forward, .reason = {}});
-    stage.ops.push_back({.kind = OpKind::Map, .operands = {builder.mapped(firstRow), block}, .results = {next},
-                         .attributes = {{"fn", std::string("add")}}, .range = scalar.range, .phase = Phase::Forward, .reason = {}});
-    stage.results.push_back({ResultKind::Accumulator, scalar.name, static_cast<std::int64_t>(accumulators_.size()), next,
-                             Reduction::Sum, scalar.range});
+    stage.ops.push_back(
+        {.kind = OpKind::Constant,
+         .operands = {},
+         .results = {block},
+         .attributes = {{"value", intLiteral(blockRows_)}, {"shape", scalar.type.shape}, {"dtype", scalar.type.dtype}},
+         .range = scalar.range,
+         .phase = Phase::Forward,
+         .reason = {}});
+    stage.ops.push_back({.kind = OpKind::Map,
+                         .operands = {builder.mapped(firstRow), block},
+                         .results = {next},
+                         .attributes = {{"fn", std::string("add")}},
+                         .range = scalar.range,
+                         .phase = Phase::Forward,
+                         .reason = {}});
+    stage.results.push_back({ResultKind::Accumulator, scalar.name, static_cast<std::int64_t>(accumulators_.size()),
+                             next, Reduction::Sum, scalar.range});
   }
 
   Function buildFinish() {
@@ -264,7 +289,7 @@ class RowSplitter {
   std::int64_t blockRows_;
   std::vector<std::int64_t> definition_;
   std::vector<AccumulatorValue> accumulators_;
-  std::vector<std::int64_t> number_;          // per value: its accumulator, or -1
+  std::vector<std::int64_t> number_;  // per value: its accumulator, or -1
   std::vector<bool> inAccumulate_, inFinish_;
 };
 
@@ -279,13 +304,14 @@ void fixSizes(Function& function, const RowAnalysis* rows) {
     op.kind = OpKind::Constant;
     op.operands.clear();
     op.attributes = {{"value", isFloat(type.dtype) ? floatLiteral(static_cast<double>(size)) : intLiteral(size)},
-                     {"shape", type.shape}, {"dtype", type.dtype}};
+                     {"shape", type.shape},
+                     {"dtype", type.dtype}};
   }
 }
 
 // Rows counted through several values are one number: one accumulator instead of many.
 void shareRowCounts(Function& function, const RowAnalysis& rows) {
-  std::map<std::pair<DType, std::int64_t>, ValueId> counts;    // by dtype and elements per row
+  std::map<std::pair<DType, std::int64_t>, ValueId> counts;  // by dtype and elements per row
   const std::vector<Op> ops = function.ops;
   for (const Op& op : ops) {
     if (!rows.countsRows(op)) continue;

@@ -10,8 +10,8 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// The shape of a reshape whose operand grew along a dim of size 1: the dim of size 1 at the same place in row-major order
-// grows, or, if there is none, the one that the rows are merged into.
+// The shape of a reshape whose operand grew along a dim of size 1: the dim of size 1 at the same place in row-major
+// order grows, or, if there is none, the one that the rows are merged into.
 Dims widenedReshape(const Dims& before, const Dims& after, const Dims& target) {
   Dims widened = target;
   std::int64_t ahead = 1;
@@ -29,7 +29,8 @@ Dims widenedReshape(const Dims& before, const Dims& after, const Dims& target) {
 }
 
 void widenAttributes(Op& op, const Type& before, const Type& after) {
-  if (op.kind == OpKind::Reshape) op.attributes.set("shape", widenedReshape(before.shape, after.shape, intsOf(op, "shape")));
+  if (op.kind == OpKind::Reshape)
+    op.attributes.set("shape", widenedReshape(before.shape, after.shape, intsOf(op, "shape")));
   for (std::size_t i = 0; i < before.shape.size(); ++i) {
     if (before.shape[i] == after.shape[i]) continue;
     if (op.kind == OpKind::Broadcast) {
@@ -55,7 +56,7 @@ bool widenUnitRows(const Module& module, Function& function) {
     Value& value = widened.value(argument.value);
     if (value.rowDim >= 0) value.type.shape[static_cast<std::size_t>(value.rowDim)] *= 2;
   }
-  CollectingSink sink;                           // what does not follow is found out here, not told
+  CollectingSink sink;  // what does not follow is found out here, not told
   for (Op& op : widened.ops) {
     if (!op.operands.empty()) widenAttributes(op, function.type(op.operands[0]), widened.type(op.operands[0]));
     const std::optional<ResultTypes> types = (*opDef(op.kind).infer)(OpView(module, widened, op), sink);

@@ -1,6 +1,7 @@
-// Golden tests of passes: tests/passes/<pass>/*.ir, cases parted by `// -----`, in each the IR, a line `// ---- after`, and
-// the IR after the pass (or `// unchanged`), preceded by what it told the user as `// error[E0341]: …`. Every case is a test.
-// GSHARD_UPDATE_GOLDENS=1 rewrites what stands below `// ---- after`; any other value, only where the path contains it.
+// Golden tests of passes: tests/passes/<pass>/*.ir, cases parted by `// -----`, in each the IR, a line `// ---- after`,
+// and the IR after the pass (or `// unchanged`), preceded by what it told the user as `// error[E0341]: …`. Every case
+// is a test. GSHARD_UPDATE_GOLDENS=1 rewrites what stands below `// ---- after`; any other value, only where the path
+// contains it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ constexpr Pass kPasses[] = {
 };
 
 const Pass* findPass(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& pass) { return pass.name == name; });
+  const auto* found =
+      std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& pass) { return pass.name == name; });
   return found == std::end(kPasses) ? nullptr : found;
 }
 
@@ -37,7 +39,9 @@ struct Case {
   std::string before, after;
 };
 
-std::string trimmed(std::string_view text) { return std::string(trim(text)); }
+std::string trimmed(std::string_view text) {
+  return std::string(trim(text));
+}
 
 std::vector<Case> readCases(const std::string& text) {
   std::vector<Case> cases;
@@ -55,7 +59,8 @@ std::vector<Case> readCases(const std::string& text) {
 }
 
 std::string describe(const Diagnostic& diagnostic) {
-  return "// " + std::string(severityName(diagnostic.severity)) + "[" + diagnostic.code + "]: " + diagnostic.message + "\n";
+  return "// " + std::string(severityName(diagnostic.severity)) + "[" + diagnostic.code + "]: " + diagnostic.message +
+         "\n";
 }
 
 // What stands, or should stand, below the mark. A fault of the test or of the pass is said in words instead.
@@ -72,7 +77,8 @@ std::string runCase(const Pass& pass, const std::string& before) {
   PassContext context{options, sink};
   pass.run(*module, context);
   for (const Diagnostic& diagnostic : sink.diagnostics()) told += describe(diagnostic);
-  if (const std::optional<std::string> fault = verify(*module, pass.form)) return told + "the verifier: " + *fault + "\n" + printModule(*module);
+  if (const std::optional<std::string> fault = verify(*module, pass.form))
+    return told + "the verifier: " + *fault + "\n" + printModule(*module);
   const std::string textAfter = trimmed(printModule(*module));
   return trimmed(told + (textAfter == textBefore ? "// unchanged" : textAfter));
 }
@@ -101,7 +107,8 @@ TEST(Passes, EveryPassIsInAPipeline) {
     for (const Pass& each : globalPipeline()) isRun = isRun || each.name == pass.name;
     for (const Pass& each : partitionPipeline()) isRun = isRun || each.name == pass.name;
     EXPECT_TRUE(isRun) << pass.name;
-    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(GSHARD_SOURCE_DIR) / "tests" / "passes" / pass.name)) << pass.name << " has no goldens";
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(GSHARD_SOURCE_DIR) / "tests" / "passes" / pass.name))
+        << pass.name << " has no goldens";
   }
 }
 
@@ -124,11 +131,13 @@ void registerFile(const std::string& passName, const std::filesystem::path& path
   const std::string stem = path.stem().string();
   const Pass* pass = findPass(passName);
   if (pass == nullptr) {
-    testing::RegisterTest("Passes", (passName + "." + stem).c_str(), nullptr, nullptr, __FILE__, __LINE__, [] { return new UnknownPass; });
+    testing::RegisterTest("Passes", (passName + "." + stem).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [] { return new UnknownPass; });
     return;
   }
   const char* update = std::getenv("GSHARD_UPDATE_GOLDENS");
-  if (update != nullptr && (std::string_view(update) == "1" || path.string().find(update) != std::string::npos)) rewrite(path, *pass);
+  if (update != nullptr && (std::string_view(update) == "1" || path.string().find(update) != std::string::npos))
+    rewrite(path, *pass);
   const std::vector<Case> cases = readCases(readFile(path));
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string name = passName + "." + stem + "." + std::to_string(i);

@@ -1,10 +1,10 @@
-// Reverse mode against finite differences in f64: every scalar function, broadcasting, several uses, and the ends of paths.
-#include "ir/autodiff.h"
-
+// Reverse mode against finite differences in f64: every scalar function, broadcasting, several uses, and the ends of
+// paths.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "ir/autodiff.h"
 #include "ir/evaluator.h"
 #include "ir/scalar_functions.h"
 #include "ir/verifier.h"
@@ -32,7 +32,8 @@ class Program {
     return evaluate(module_, module_.functions[0], inputs).results;
   }
   void addResult(ValueId value) {
-    function().results.push_back({.kind = ResultKind::Output, .name = "r" + std::to_string(function().results.size()), .value = value});
+    function().results.push_back(
+        {.kind = ResultKind::Output, .name = "r" + std::to_string(function().results.size()), .value = value});
   }
 
   // Differentiates the sum of `y` (with uneven weights) by all inputs and compares.
@@ -62,7 +63,8 @@ class Program {
         moved[x].floats[i] -= 2 * step;
         const double below = evaluateAt(moved)[0].floats[0];
         const double expected = (above - below) / (2 * step);
-        EXPECT_NEAR(results[x + 1].floats[i], expected, tolerance * std::max(1.0, std::fabs(expected))) << "input " << x << ", element " << i;
+        EXPECT_NEAR(results[x + 1].floats[i], expected, tolerance * std::max(1.0, std::fabs(expected)))
+            << "input " << x << ", element " << i;
       }
     }
   }
@@ -112,7 +114,7 @@ TEST(Autodiff, WhereAndCast) {
   Builder b = program.builder();
   const ValueId condition = b.map("gt", {x, y}, {});
   const ValueId narrow = b.cast(b.map("where", {condition, x, y}, {}), DType::F32, {});
-  program.expectGradients(b.cast(narrow, DType::F64, {}), 1e-2);     // f32 in the middle: coarse differences
+  program.expectGradients(b.cast(narrow, DType::F64, {}), 1e-2);  // f32 in the middle: coarse differences
 }
 
 TEST(Autodiff, SeveralUsesAddUp) {
@@ -133,7 +135,8 @@ TEST(Autodiff, MaximumSharesATie) {
   const ValueId loss = b.reduce(Reduction::Sum, b.map("maximum", {x, y}, {}), {0}, {});
   const std::vector<ValueId> xs{x, y};
   for (const ValueId each : gradients(b, loss, xs)) program.addResult(each);
-  const std::vector<Tensor> inputs{{.type = {DType::F64, {2}}, .floats = {1, 3}, .ints = {}}, {.type = {DType::F64, {2}}, .floats = {1, 2}, .ints = {}}};
+  const std::vector<Tensor> inputs{{.type = {DType::F64, {2}}, .floats = {1, 3}, .ints = {}},
+                                   {.type = {DType::F64, {2}}, .floats = {1, 2}, .ints = {}}};
   const std::vector<Tensor> results = program.evaluateAt(inputs);
   EXPECT_EQ(results[0].floats, (std::vector<double>{0.5, 1}));
   EXPECT_EQ(results[1].floats, (std::vector<double>{0.5, 0}));
@@ -162,7 +165,8 @@ TEST(Autodiff, WithoutAPathTheGradientIsZero) {
   const std::vector<ValueId> result = gradients(b, loss, xs);
   EXPECT_FALSE(program.sink().hasErrors());
   for (const ValueId each : result) program.addResult(each);
-  const std::vector<Tensor> inputs{{.type = {DType::F64, {2}}, .floats = {1, 2}, .ints = {}}, {.type = {DType::F64, {3}}, .floats = {1, 2, 3}, .ints = {}}};
+  const std::vector<Tensor> inputs{{.type = {DType::F64, {2}}, .floats = {1, 2}, .ints = {}},
+                                   {.type = {DType::F64, {3}}, .floats = {1, 2, 3}, .ints = {}}};
   const std::vector<Tensor> values = program.evaluateAt(inputs);
   EXPECT_EQ(values[0].floats, (std::vector<double>{0, 0}));
   EXPECT_EQ(values[1].floats, (std::vector<double>{0, 0, 0}));

@@ -1,10 +1,10 @@
 // The table of scalar functions, and their values dtype by dtype through the one function that the evaluator calls.
-#include "ir/scalar_functions.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "ir/scalar_functions.h"
 
 namespace gshard {
 namespace {
@@ -57,10 +57,12 @@ TEST(ScalarFunctions, TableIsSortedAndFoundByName) {
 // Every function has a value for every dtype that it accepts (none is forgotten in emitFloat or emitInteger).
 TEST(ScalarFunctions, EveryAcceptedDtypeHasAValue) {
   for (const ScalarInfo& info : allScalarFunctions()) {
-    for (const DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16, DType::I32, DType::I64, DType::U8, DType::Bool}) {
+    for (const DType dtype :
+         {DType::F32, DType::F64, DType::BF16, DType::F16, DType::I32, DType::I64, DType::U8, DType::Bool}) {
       if (!acceptsDtype(info.operands, dtype)) continue;
       const std::vector<ScalarNumber> ones(static_cast<std::size_t>(info.arity), ScalarNumber{1, 1});
-      EXPECT_NO_THROW(evaluateScalar(info.fn, dtype, scalarResultDtype(info.fn, dtype, DType::F32), ones)) << info.name << " " << dtypeName(dtype);
+      EXPECT_NO_THROW(evaluateScalar(info.fn, dtype, scalarResultDtype(info.fn, dtype, DType::F32), ones))
+          << info.name << " " << dtypeName(dtype);
     }
   }
 }
@@ -127,12 +129,13 @@ TEST(ScalarFunctions, Casts) {
   EXPECT_EQ(castToInteger(DType::F32, DType::Bool, -0.0), 0);
   EXPECT_EQ(castToInteger(DType::F32, DType::Bool, kNan), 1);
   EXPECT_EQ(castReal(DType::F64, DType::F32, 0.1), static_cast<double>(0.1f));
-  EXPECT_EQ(castReal(DType::F64, DType::BF16, 1.0 + 0x1p-8 + 0x1p-40), 1.0 + 0x1p-7);   // one rounding, not two
+  EXPECT_EQ(castReal(DType::F64, DType::BF16, 1.0 + 0x1p-8 + 0x1p-40), 1.0 + 0x1p-7);  // one rounding, not two
   EXPECT_EQ(castReal(DType::F32, DType::F16, 1e5), kInf);
   EXPECT_EQ(castInteger(DType::I32, DType::U8, 300).integer, 44);
   EXPECT_EQ(castInteger(DType::I64, DType::I32, (std::int64_t{1} << 32) + 5).integer, 5);
   EXPECT_EQ(castInteger(DType::I64, DType::F32, (std::int64_t{1} << 24) + 1).real, 0x1p24);
-  EXPECT_EQ(castInteger(DType::I64, DType::BF16, (std::int64_t{257} << 50) + 1).real, 258 * 0x1p50);   // above the tie by 1
+  EXPECT_EQ(castInteger(DType::I64, DType::BF16, (std::int64_t{257} << 50) + 1).real,
+            258 * 0x1p50);  // above the tie by 1
   EXPECT_EQ(castInteger(DType::I64, DType::BF16, -((std::int64_t{257} << 50) + 1)).real, -258 * 0x1p50);
   EXPECT_EQ(castInteger(DType::Bool, DType::F32, 1).real, 1);
   EXPECT_EQ(castInteger(DType::I32, DType::Bool, -4).integer, 1);

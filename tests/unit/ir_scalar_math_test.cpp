@@ -1,11 +1,10 @@
-// The elementary functions against the C library in a wider type, on points spread over all magnitudes and on the edges;
-// and the 16-bit roundings against arithmetic that cannot share a mistake with them.
-#include "ir/scalar_math.h"
-
+// The elementary functions against the C library in a wider type, on points spread over all magnitudes and on the
+// edges; and the 16-bit roundings against arithmetic that cannot share a mistake with them.
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "ir/scalar_math.h"
 #include "ir/scalar_math_basic.h"
 
 namespace gshard {
@@ -33,7 +32,8 @@ std::vector<F> pointsBetween(double low, double high, int count) {
   std::vector<F> points;
   std::uniform_real_distribution<double> even(low, high);
   const double limit = std::log2(std::max(std::fabs(low), std::fabs(high)));
-  std::uniform_real_distribution<double> exponent(std::max(-300.0, 1.0 * std::numeric_limits<F>::min_exponent - 20), limit);
+  std::uniform_real_distribution<double> exponent(std::max(-300.0, 1.0 * std::numeric_limits<F>::min_exponent - 20),
+                                                  limit);
   while (static_cast<int>(points.size()) < count) {
     points.push_back(static_cast<F>(even(random)));
     const double magnitude = std::exp2(exponent(random));
@@ -56,12 +56,13 @@ void expectClose(double low, double high, double bound, Ours ours, Theirs theirs
   EXPECT_LE(worst, bound) << "at " << worstAt;
 }
 
-#define GSHARD_CLOSE(fn, low, high, bound32, bound64)                                                                     \
-  TEST(ScalarMath, fn##IsClose) {                                                                                         \
-    const auto ours = [](ScalarBackend& b, auto x) { return scalar_math::fn(b, x); };                                     \
-    const auto theirs = [](long double x) { return std::fn(x); };                                                         \
-    expectClose<float>(std::max(low, -1.0 * std::numeric_limits<float>::max()), std::min(high, 1.0 * std::numeric_limits<float>::max()), bound32, ours, theirs); \
-    expectClose<double>(low, high, bound64, ours, theirs);                                                                \
+#define GSHARD_CLOSE(fn, low, high, bound32, bound64)                                                   \
+  TEST(ScalarMath, fn##IsClose) {                                                                       \
+    const auto ours = [](ScalarBackend& b, auto x) { return scalar_math::fn(b, x); };                   \
+    const auto theirs = [](long double x) { return std::fn(x); };                                       \
+    expectClose<float>(std::max(low, -1.0 * std::numeric_limits<float>::max()),                         \
+                       std::min(high, 1.0 * std::numeric_limits<float>::max()), bound32, ours, theirs); \
+    expectClose<double>(low, high, bound64, ours, theirs);                                              \
   }
 GSHARD_CLOSE(exp, -760.0, 720.0, 1.0, 1.0)
 GSHARD_CLOSE(expm1, -760.0, 720.0, 1.8, 1.8)
@@ -70,12 +71,12 @@ GSHARD_CLOSE(log1p, -0.999999, 1e300, 1.5, 1.5)
 GSHARD_CLOSE(tanh, -40.0, 40.0, 2.5, 2.5)
 GSHARD_CLOSE(erf, -7.0, 7.0, 1.5, 2.0)
 
-#define GSHARD_CLOSE_NEAR(fn, low, high, bound32, bound64)                              \
-  TEST(ScalarMath, fn##IsCloseNear) {                                                   \
-    const auto ours = [](ScalarBackend& b, auto x) { return scalar_math::fn(b, x); };   \
-    const auto theirs = [](long double x) { return std::fn(x); };                       \
-    expectClose<float>(low, high, bound32, ours, theirs);                               \
-    expectClose<double>(low, high, bound64, ours, theirs);                              \
+#define GSHARD_CLOSE_NEAR(fn, low, high, bound32, bound64)                            \
+  TEST(ScalarMath, fn##IsCloseNear) {                                                 \
+    const auto ours = [](ScalarBackend& b, auto x) { return scalar_math::fn(b, x); }; \
+    const auto theirs = [](long double x) { return std::fn(x); };                     \
+    expectClose<float>(low, high, bound32, ours, theirs);                             \
+    expectClose<double>(low, high, bound64, ours, theirs);                            \
   }
 GSHARD_CLOSE_NEAR(exp, -2.0, 2.0, 1.0, 1.0)
 GSHARD_CLOSE_NEAR(expm1, -2.0, 2.0, 1.8, 1.8)
@@ -97,7 +98,8 @@ TEST(ScalarMath, HugeAngles) {
     if (!std::isfinite(narrow)) continue;
     EXPECT_LE(ulps<float>(scalar_math::sin(b, narrow), std::sin(static_cast<double>(narrow))), 0.6) << narrow;
   }
-  for (const double x : {0x1p51, 0x1p52, 0x1.8p52, 0x1p53, 0x1.fffffffffffffp53, 0x1p54, 6381956970095103.0 * 0x1p797}) {  // the last: nearest to a multiple of pi/2
+  for (const double x : {0x1p51, 0x1p52, 0x1.8p52, 0x1p53, 0x1.fffffffffffffp53, 0x1p54,
+                         6381956970095103.0 * 0x1p797}) {  // the last: nearest to a multiple of pi/2
     EXPECT_LE(ulps<double>(scalar_math::sin(b, x), std::sin(static_cast<long double>(x))), 2.0) << x;
     EXPECT_LE(ulps<double>(scalar_math::cos(b, x), std::cos(static_cast<long double>(x))), 2.0) << x;
   }
@@ -112,24 +114,32 @@ TEST(ScalarMath, PowIsClose) {
     const double exponent = logResult(random) / std::log(base);
     const long double exact = std::pow(static_cast<long double>(base), static_cast<long double>(exponent));
     ASSERT_LE(ulps<double>(scalar_math::pow(b, base, exponent), exact), 1.5) << base << " ** " << exponent;
-    const float base32 = static_cast<float>(std::exp(logBase(random) / 8.2)), exponent32 = static_cast<float>(logResult(random) / 8.2 / std::log(base32));
-    ASSERT_LE(ulps<float>(scalar_math::pow(b, base32, exponent32), std::pow(static_cast<long double>(base32), static_cast<long double>(exponent32))), 0.6)
+    const float base32 = static_cast<float>(std::exp(logBase(random) / 8.2)),
+                exponent32 = static_cast<float>(logResult(random) / 8.2 / std::log(base32));
+    ASSERT_LE(ulps<float>(scalar_math::pow(b, base32, exponent32),
+                          std::pow(static_cast<long double>(base32), static_cast<long double>(exponent32))),
+              0.6)
         << base32 << " ** " << exponent32;
   }
 }
 
-bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b); }
+bool same(double a, double b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
 
 TEST(ScalarMath, PowEdges) {
   ScalarBackend b;
-  const double values[] = {0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 2.5, -2.5, 1e300, -1e300, 0x1p53, -0x1p53,
+  const double values[] = {0.0,        -0.0,      1.0,        -1.0, 2.0,    -2.0,   0.5,    -0.5,
+                           3.0,        -3.0,      2.5,        -2.5, 1e300,  -1e300, 0x1p53, -0x1p53,
                            0x1p53 - 1, kInfinity, -kInfinity, kNan, 5e-324, -5e-324};
   for (const double x : values) {
     for (const double y : values) {
-      EXPECT_TRUE(same(scalar_math::pow(b, x, y), std::pow(x, y)) || ulps<double>(scalar_math::pow(b, x, y), std::pow(x, y)) <= 1)
+      EXPECT_TRUE(same(scalar_math::pow(b, x, y), std::pow(x, y)) ||
+                  ulps<double>(scalar_math::pow(b, x, y), std::pow(x, y)) <= 1)
           << x << " ** " << y << " = " << scalar_math::pow(b, x, y);
       const float x32 = static_cast<float>(x), y32 = static_cast<float>(y);
-      EXPECT_TRUE(same(scalar_math::pow(b, x32, y32), std::pow(x32, y32)) || ulps<float>(scalar_math::pow(b, x32, y32), std::pow(x32, y32)) <= 1)
+      EXPECT_TRUE(same(scalar_math::pow(b, x32, y32), std::pow(x32, y32)) ||
+                  ulps<float>(scalar_math::pow(b, x32, y32), std::pow(x32, y32)) <= 1)
           << x32 << " ** " << y32 << " (f32)";
     }
   }
@@ -143,9 +153,19 @@ void expectNear(const char* name, F x, F ours, F theirs) {
 template <class F>
 void checkEdges() {
   ScalarBackend b;
-  const F values[] = {F(0), F(-0.0), std::numeric_limits<F>::denorm_min(), -std::numeric_limits<F>::denorm_min(),
-                      std::numeric_limits<F>::min(), std::numeric_limits<F>::max(), -std::numeric_limits<F>::max(), F(kInfinity),
-                      F(-kInfinity), F(kNan), F(1), F(-1), F(-2)};
+  const F values[] = {F(0),
+                      F(-0.0),
+                      std::numeric_limits<F>::denorm_min(),
+                      -std::numeric_limits<F>::denorm_min(),
+                      std::numeric_limits<F>::min(),
+                      std::numeric_limits<F>::max(),
+                      -std::numeric_limits<F>::max(),
+                      F(kInfinity),
+                      F(-kInfinity),
+                      F(kNan),
+                      F(1),
+                      F(-1),
+                      F(-2)};
   for (const F x : values) {
     expectNear("exp", x, scalar_math::exp(b, x), std::exp(x));
     expectNear("expm1", x, scalar_math::expm1(b, x), std::expm1(x));
@@ -156,18 +176,23 @@ void checkEdges() {
     expectNear("sin", x, scalar_math::sin(b, x), std::sin(x));
     expectNear("cos", x, scalar_math::cos(b, x), std::cos(x));
     expectNear("tan", x, scalar_math::tan(b, x), std::tan(x));
-    EXPECT_TRUE(std::signbit(scalar_math::sin(b, x)) == std::signbit(std::sin(x)) || std::isnan(std::sin(x))) << "sign of sin " << x;
+    EXPECT_TRUE(std::signbit(scalar_math::sin(b, x)) == std::signbit(std::sin(x)) || std::isnan(std::sin(x)))
+        << "sign of sin " << x;
   }
 }
 
-TEST(ScalarMath, EdgesF32) { checkEdges<float>(); }
-TEST(ScalarMath, EdgesF64) { checkEdges<double>(); }
+TEST(ScalarMath, EdgesF32) {
+  checkEdges<float>();
+}
+TEST(ScalarMath, EdgesF64) {
+  checkEdges<double>();
+}
 
 TEST(ScalarMath, Bf16RoundsToNearestEven) {
   ScalarBackend b;
   const auto round = [&](float x) { return scalar_math::roundToBf16(b, x); };
   EXPECT_EQ(round(1.0f), 1.0f);
-  EXPECT_EQ(round(1.0f + 0x1p-8f), 1.0f);                   // a tie, to even
+  EXPECT_EQ(round(1.0f + 0x1p-8f), 1.0f);  // a tie, to even
   EXPECT_EQ(round(1.0f + 0x1p-8f + 0x1p-20f), 1.0f + 0x1p-7f);
   EXPECT_EQ(round(1.0f + 3 * 0x1p-8f), 1.0f + 0x1p-6f);
   EXPECT_EQ(round(-3.14159265f), -3.140625f);
@@ -181,7 +206,8 @@ TEST(ScalarMath, F16RoundsToNearestEven) {
   const auto round = [&](float x) { return scalar_math::roundToF16(b, x); };
   std::mt19937_64 random(3);
   for (int i = 0; i < 200000; ++i) {
-    const float x = static_cast<float>(std::ldexp(1.0 + static_cast<double>(random() >> 11) * 0x1p-53, static_cast<int>(random() % 46) - 28));
+    const float x = static_cast<float>(
+        std::ldexp(1.0 + static_cast<double>(random() >> 11) * 0x1p-53, static_cast<int>(random() % 46) - 28));
     int exponent = 0;
     std::frexp(x, &exponent);
     const double unit = std::ldexp(1.0, std::max(exponent, -13) - 11);
@@ -197,7 +223,7 @@ TEST(ScalarMath, F16RoundsToNearestEven) {
 
 TEST(ScalarMath, RoundingToOddAvoidsDoubleRounding) {
   ScalarBackend b;
-  const double x = 1.0 + 0x1p-8 + 0x1p-40;                  // just above a tie of bf16, which f32 would turn into the tie
+  const double x = 1.0 + 0x1p-8 + 0x1p-40;  // just above a tie of bf16, which f32 would turn into the tie
   EXPECT_EQ(scalar_math::roundToBf16(b, scalar_math::toF32RoundedToOdd(b, x)), 1.0f + 0x1p-7f);
   EXPECT_EQ(scalar_math::toF32RoundedToOdd(b, 1.5), 1.5f);
   EXPECT_EQ(scalar_math::toF32RoundedToOdd(b, -kInfinity), static_cast<float>(-kInfinity));
@@ -208,7 +234,8 @@ TEST(ScalarMath, IntegersDivideTowardNegativeInfinity) {
   for (int x = -9; x <= 9; ++x) {
     for (int y = -4; y <= 4; ++y) {
       const auto result = scalar_math::divModInt(b, x, y);
-      EXPECT_EQ(result.quotient, y == 0 ? 0 : static_cast<int>(std::floor(static_cast<double>(x) / y))) << x << " / " << y;
+      EXPECT_EQ(result.quotient, y == 0 ? 0 : static_cast<int>(std::floor(static_cast<double>(x) / y)))
+          << x << " / " << y;
       EXPECT_EQ(result.remainder, y == 0 ? 0 : x - result.quotient * y) << x << " % " << y;
     }
   }
@@ -219,8 +246,14 @@ TEST(ScalarMath, IntegersDivideTowardNegativeInfinity) {
 
 TEST(ScalarMath, FloatsDivideTowardNegativeInfinity) {
   ScalarBackend b;
-  const double cases[][4] = {{7, 2, 3, 1}, {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1}, {1, 0.1, 9, 1 - 9 * 0.1}, {6, 3, 2, 0},
-                             {-1, kInfinity, -1, kInfinity}, {1, kInfinity, 0, 1}};
+  const double cases[][4] = {{7, 2, 3, 1},
+                             {-7, 2, -4, 1},
+                             {7, -2, -4, -1},
+                             {-7, -2, 3, -1},
+                             {1, 0.1, 9, 1 - 9 * 0.1},
+                             {6, 3, 2, 0},
+                             {-1, kInfinity, -1, kInfinity},
+                             {1, kInfinity, 0, 1}};
   for (const auto& c : cases) {
     EXPECT_EQ(scalar_math::floorDivFloat(b, c[0], c[1]), c[2]) << c[0] << " // " << c[1];
     const double remainder = scalar_math::modFloat(b, c[0], c[1]);

@@ -14,7 +14,9 @@ void expectSameResults(const fuzz::RandomProgram& program, const Module& simplif
   const EvalResult after = evaluate(simplified, simplified.functions[0], program.arguments);
   ASSERT_EQ(before.results.size(), after.results.size());
   for (std::size_t i = 0; i < before.results.size(); ++i) {
-    EXPECT_TRUE(sameBits(before.results[i], after.results[i])) << "result " << i << " of\n" << printModule(program.module) << "\nwhich became\n" << printModule(simplified);
+    EXPECT_TRUE(sameBits(before.results[i], after.results[i])) << "result " << i << " of\n"
+                                                               << printModule(program.module) << "\nwhich became\n"
+                                                               << printModule(simplified);
   }
 }
 
@@ -22,13 +24,15 @@ TEST(Simplify, RandomProgramsKeepEveryBit) {
   std::int64_t opsBefore = 0, opsAfter = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const auto kind = static_cast<fuzz::ProgramKind>(seed % 3);
-    const fuzz::RandomProgram program = fuzz::makeProgram({.seed = seed, .mesh = {2, 2}, .operations = 10, .kind = kind});
+    const fuzz::RandomProgram program =
+        fuzz::makeProgram({.seed = seed, .mesh = {2, 2}, .operations = 10, .kind = kind});
     Module module = program.module;
     CollectingSink sink;
     PassOptions options;
     PassContext context{options, sink};
     const PassRun run = runPasses(module, globalPipeline(), context, {.dumpAfter = {}, .checkRoundTrip = true});
-    ASSERT_FALSE(run.failure.has_value()) << run.failure->pass << ": " << run.failure->fault << "\n" << run.failure->textBefore;
+    ASSERT_FALSE(run.failure.has_value()) << run.failure->pass << ": " << run.failure->fault << "\n"
+                                          << run.failure->textBefore;
     ASSERT_FALSE(sink.hasErrors()) << sink.diagnostics()[0].message;
     expectSameResults(program, module);
     if (HasFailure()) return;

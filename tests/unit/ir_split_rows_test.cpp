@@ -1,5 +1,5 @@
-// split-rows by running its result: blocks one after the other, then finish, must give what all rows at once give; with even
-// blocks, a short last block, and more rows than one block.
+// split-rows by running its result: blocks one after the other, then finish, must give what all rows at once give; with
+// even blocks, a short last block, and more rows than one block.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,8 @@ namespace gshard {
 namespace {
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) text.replace(at, what.size(), by);
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
   return text;
 }
 
@@ -48,10 +49,16 @@ Tensor numbers(Type type, int salt) {
 
 double identityOf(Reduction reduction) {
   switch (reduction) {
-    case Reduction::Sum: case Reduction::Any: return 0;
-    case Reduction::Prod: case Reduction::All: return 1;
-    case Reduction::Max: return -std::numeric_limits<double>::infinity();
-    case Reduction::Min: return std::numeric_limits<double>::infinity();
+    case Reduction::Sum:
+    case Reduction::Any:
+      return 0;
+    case Reduction::Prod:
+    case Reduction::All:
+      return 1;
+    case Reduction::Max:
+      return -std::numeric_limits<double>::infinity();
+    case Reduction::Min:
+      return std::numeric_limits<double>::infinity();
   }
   return 0;
 }
@@ -65,8 +72,8 @@ Tensor rowsOf(const Tensor& whole, const Type& type, std::int64_t first, std::in
 }
 
 // Runs both stages of `name` on `rows` rows, as the runtime does. Results by name.
-std::map<std::string, Tensor> runStages(const Module& module, const std::string& name, const std::map<std::string, Tensor>& inputs,
-                                        std::int64_t rows) {
+std::map<std::string, Tensor> runStages(const Module& module, const std::string& name,
+                                        const std::map<std::string, Tensor>& inputs, std::int64_t rows) {
   const Function& accumulate = *module.find(name + ".accumulate");
   const Function* finish = module.find(name + ".finish");
   std::map<std::int64_t, Tensor> accumulators;
@@ -109,20 +116,23 @@ std::map<std::string, Tensor> runStages(const Module& module, const std::string&
         whole = Tensor::zeros(type);
       }
       const std::int64_t scale = value.type.shape[0] / accumulate.rows;
-      for (std::int64_t k = 0; k < live * scale * width; ++k) whole.setNumber(first * scale * width + k, block.results[i].number(k));
+      for (std::int64_t k = 0; k < live * scale * width; ++k)
+        whole.setNumber(first * scale * width + k, block.results[i].number(k));
     }
   }
   if (finish == nullptr) return results;
   std::vector<Tensor> arguments;
   for (const Argument& argument : finish->arguments) {
-    arguments.push_back(argument.kind == ArgumentKind::Accumulator ? accumulators.at(argument.index) : inputs.at(argument.name));
+    arguments.push_back(argument.kind == ArgumentKind::Accumulator ? accumulators.at(argument.index)
+                                                                   : inputs.at(argument.name));
   }
   const EvalResult end = evaluate(module, *finish, arguments);
   for (std::size_t i = 0; i < finish->results.size(); ++i) results[finish->results[i].name] = end.results[i];
   return results;
 }
 
-void expectSame(const std::map<std::string, Tensor>& actual, const Function& whole, const std::vector<Tensor>& expected, double tolerance) {
+void expectSame(const std::map<std::string, Tensor>& actual, const Function& whole, const std::vector<Tensor>& expected,
+                double tolerance) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Tensor& tensor = actual.at(whole.results[i].name);
@@ -137,7 +147,8 @@ void expectSame(const std::map<std::string, Tensor>& actual, const Function& who
 void expectBlocksAgree(const std::string& text, std::int64_t rows, std::int64_t block) {
   SCOPED_TRACE(std::to_string(rows) + " rows in blocks of " + std::to_string(block));
   Module whole = parsed(replaced(replaced(text, "BLOCKS", ""), "B", std::to_string(rows)));
-  Module cut = parsed(replaced(replaced(text, "BLOCKS", "rows " + std::to_string(block) + " blocks 0"), "B", std::to_string(block)));
+  Module cut = parsed(
+      replaced(replaced(text, "BLOCKS", "rows " + std::to_string(block) + " blocks 0"), "B", std::to_string(block)));
   ASSERT_FALSE(whole.functions.empty());
   for (Argument& argument : whole.functions[0].arguments) whole.functions[0].value(argument.value).rowDim = -1;
   std::map<std::string, Tensor> inputs;
@@ -247,16 +258,20 @@ Module trainModule(std::int64_t batch, std::int64_t blocks) {
   const ValueId picked = b.create(OpKind::Take, {h, y}, {{"axis", std::int64_t{1}}, {"batch", std::int64_t{1}}}, {});
   const ValueId z = b.reduce(Reduction::Sum, b.map("exp", {h}, {}), {1}, {});
   const ValueId nll = b.map("sub", {b.map("log", {z}, {}), picked}, {});
-  const ValueId n = b.create(OpKind::DimSize, {nll}, {{"dims", std::vector<std::int64_t>{0}}, {"dtype", DType::F64}}, {});
+  const ValueId n =
+      b.create(OpKind::DimSize, {nll}, {{"dims", std::vector<std::int64_t>{0}}, {"dtype", DType::F64}}, {});
   const ValueId loss = b.map("div", {b.reduce(Reduction::Sum, nll, {0}, {}), n}, {});
   const std::vector<ValueId> parameters{w, bias};
   const std::vector<ValueId> g = gradients(b, loss, parameters);
   b.setPhase(Phase::Update);
-  const ValueId m1 = b.map("add", {b.map("mul", {m, b.scalar(DType::F64, 0.9, {})}, {}), b.map("mul", {g[0], g[0]}, {})}, {});
+  const ValueId m1 =
+      b.map("add", {b.map("mul", {m, b.scalar(DType::F64, 0.9, {})}, {}), b.map("mul", {g[0], g[0]}, {})}, {});
   const ValueId w1 = b.map("sub", {w, b.map("div", {g[0], b.map("sqrt", {m1}, {})}, {})}, {});
   const ValueId b1 = b.map("sub", {bias, g[1]}, {});
-  f.results = {{ResultKind::Output, "result", -1, loss, Reduction::Sum, {}}, {ResultKind::Parameter, "w", 0, w1, Reduction::Sum, {}},
-               {ResultKind::Parameter, "b", 1, b1, Reduction::Sum, {}}, {ResultKind::State, "w.m", 0, m1, Reduction::Sum, {}}};
+  f.results = {{ResultKind::Output, "result", -1, loss, Reduction::Sum, {}},
+               {ResultKind::Parameter, "w", 0, w1, Reduction::Sum, {}},
+               {ResultKind::Parameter, "b", 1, b1, Reduction::Sum, {}},
+               {ResultKind::State, "w.m", 0, m1, Reduction::Sum, {}}};
   EXPECT_FALSE(sink.hasErrors());
   return module;
 }
@@ -281,7 +296,9 @@ TEST(SplitRows, MicrobatchesTrainAsTheWholeBatch) {
     const Function& accumulate = *cut.find("loss.accumulate");
     EXPECT_EQ(accumulate.totalRows, batch);
     EXPECT_EQ(std::count_if(accumulate.results.begin(), accumulate.results.end(),
-                            [](const Result& result) { return result.kind == ResultKind::Accumulator; }), 3) << printModule(cut);
+                            [](const Result& result) { return result.kind == ResultKind::Accumulator; }),
+              3)
+        << printModule(cut);
     expectSame(runStages(cut, "loss", inputs, batch), whole.functions[0], expected, 1e-9);
   }
 }
