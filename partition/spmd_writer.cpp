@@ -139,10 +139,18 @@ void SpmdWriter::warnOfGather(ValueId value, const Sharding& to, const ReshardPl
   if (fixed == tensor.origins.end()) return;
   warned_[value.index] = true;
   if (!told_.emplace(request.range, fixed->range).second) return;
-  diag_.emit(request.range, diag::GatheredInFull, tensor.name, formatBytes(plan.bytesMax))
-      .label(fixed->range, "`" + tensor.name + "` is split here: " + printShardedType(module_.mesh, tensor.type, made))
+  DiagBuilder told = diag_.emit(request.range, diag::GatheredInFull, tensor.name, formatBytes(plan.bytesMax));
+  told.label(fixed->range, "`" + tensor.name + "` is split here: " + printShardedType(module_.mesh, tensor.type, made))
       .note(request.user + " needs it whole; on each device it then takes " + formatBytes(tensor.type.bytes()))
       .group("reshard");
+  const bool isParameter = std::any_of(function_.arguments.begin(), function_.arguments.end(), [&](const Argument& argument) {
+    return argument.value == value && argument.kind == ArgumentKind::Parameter;
+  });
+  if (isParameter) {
+    told.help("if the split is only how `" + tensor.name + "` is kept, say so: `@stored` behind it asks for the gather");
+  } else {
+    told.note("no other split of it is known that avoids this");
+  }
 }
 
 }  // namespace gshard

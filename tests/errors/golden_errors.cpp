@@ -1,10 +1,10 @@
-// Golden tests of messages: every tests/errors/*.gsd is parsed, elaborated and, when that finds no error, partitioned in process; codes and lines must be those of
-// its `//~ CODE` marks (`//~^` one line above), and the rendered text that of the .stderr beside it.
-// GSHARD_UPDATE_GOLDENS=1 rewrites .stderr; marks are written by hand alone.
-//! lines at the top: `//! args: -D n=6 --mesh a=2 --devices 4 --layout part.gsd`. `// --- name.gsd` starts a further file,
+// Golden tests of messages: every tests/errors/*.gsd is parsed, elaborated and, when that finds no error, partitioned
+// in process; codes and lines must be those of its `//~ CODE` marks (`//~^` one line above), and the rendered text that
+// of the .stderr beside it. GSHARD_UPDATE_GOLDENS=1 rewrites .stderr; marks are written by hand alone.
+//! lines at the top: `//! args: -D n=6 --mesh a=2 --devices 4 --layout part.gsd`. `// --- name.gsd` starts a further
+//! file,
 // which imports and --layout find.
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,8 +34,8 @@ std::string readFile(const fs::path& path) {
   return text.str();
 }
 
-// The parts of a test: the program and further files. They are written to a folder of their own, since imports are looked
-// up on disk.
+// The parts of a test: the program and further files. They are written to a folder of their own, since imports are
+// looked up on disk.
 std::map<std::string, std::string> filesOf(const std::string& name, const std::string& text) {
   std::map<std::string, std::string> files;
   std::string current = name;
@@ -52,7 +52,7 @@ std::map<std::string, std::string> filesOf(const std::string& name, const std::s
   return files;
 }
 
-using Found = std::multiset<std::string>;          // "test.gsd:3 E0201"
+using Found = std::multiset<std::string>;  // "test.gsd:3 E0201"
 
 void collectMarks(const std::string& file, const std::string& text, Found& marks) {
   const std::vector<std::string> lines = splitText(text, '\n');
@@ -114,7 +114,8 @@ class ErrorsTest : public testing::Test {
   explicit ErrorsTest(fs::path path) : path_(std::move(path)) {}
 
   void TestBody() override {
-    const fs::path folder = fs::temp_directory_path() / ("gshard_errors_" + path_.stem().string() + "_" + std::to_string(::getpid()));
+    const fs::path folder =
+        fs::temp_directory_path() / ("gshard_errors_" + path_.stem().string() + "_" + std::to_string(::getpid()));
     fs::create_directories(folder);
     const std::string name = path_.filename().string();
     const std::map<std::string, std::string> files = filesOf(name, readFile(path_));
@@ -140,7 +141,8 @@ class ErrorsTest : public testing::Test {
     // Paths of this run are no part of a message.
     const auto clean = [&](std::string text) {
       for (const std::string& prefix : {folder.string() + "/", folder.string(), std::string(GSHARD_SOURCE_DIR "/")}) {
-        for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
+        for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
+          text.erase(at, prefix.size());
       }
       return text;
     };
@@ -154,7 +156,7 @@ class ErrorsTest : public testing::Test {
         place = clean(sources.name(diagnostic.range.file)) + ":" +
                 std::to_string(sources.lineColumn(diagnostic.range.file, diagnostic.range.begin).line);
       } else {
-        place = name + ":1";                       // options have no place: marked on the first line
+        place = name + ":1";  // options have no place: marked on the first line
       }
       reported.insert(place + " " + diagnostic.code);
     }
@@ -170,7 +172,8 @@ class ErrorsTest : public testing::Test {
 
  private:
   static bool hasRemarkMarks(const Found& marks) {
-    return std::any_of(marks.begin(), marks.end(), [](const std::string& mark) { return mark.find(" R") != std::string::npos; });
+    return std::any_of(marks.begin(), marks.end(),
+                       [](const std::string& mark) { return mark.find(" R") != std::string::npos; });
   }
 
   fs::path path_;
