@@ -10,12 +10,12 @@ struct Elaborator::AnnotationTarget {
   const Type* type = nullptr;
   const Written* written = nullptr;
   Annotation annotation;
-  std::vector<SourceRange> dimRanges;                // per dim: the annotation that splits it
-  std::vector<std::pair<AxisRef, SourceRange>> used; // axes that split a dim already
-  std::int64_t integerProduct = 1;                   // of integer splits, on the axis `devices`
+  std::vector<SourceRange> dimRanges;                 // per dim: the annotation that splits it
+  std::vector<std::pair<AxisRef, SourceRange>> used;  // axes that split a dim already
+  std::int64_t integerProduct = 1;                    // of integer splits, on the axis `devices`
   bool split = false;
   bool mayBeStored = false;
-  bool silent = false;                               // a wildcard pattern passes over tensors that it does not fit
+  bool silent = false;  // a wildcard pattern passes over tensors that it does not fit
   bool fits = true;
 };
 

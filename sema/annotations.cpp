@@ -37,7 +37,8 @@ std::optional<std::int64_t> Elaborator::annotationDim(const ast::Expr& dim, Anno
   return std::nullopt;
 }
 
-bool Elaborator::addAxes(AnnotationTarget& target, std::int64_t dim, const std::vector<AxisRef>& axes, SourceRange range) {
+bool Elaborator::addAxes(AnnotationTarget& target, std::int64_t dim, const std::vector<AxisRef>& axes,
+                         SourceRange range) {
   for (const AxisRef& axis : axes) {
     for (const auto& [other, where] : target.used) {
       if (!overlaps(axis, other) || axis.size == 1) continue;
@@ -55,16 +56,19 @@ bool Elaborator::addAxes(AnnotationTarget& target, std::int64_t dim, const std::
 }
 
 // With a mesh, an integer names the one axis, or product of adjacent axes, of that size.
-std::optional<std::vector<AxisRef>> Elaborator::axesOfSize(std::int64_t parts, const ast::Expr& written, AnnotationTarget& target) {
+std::optional<std::vector<AxisRef>> Elaborator::axesOfSize(std::int64_t parts, const ast::Expr& written,
+                                                           AnnotationTarget& target) {
   if (parts < 1) {
-    sink_.emit(written.range, diag::ValueDoesNotFit, std::string("the number of parts"), std::to_string(parts), std::string("at least 1"));
+    sink_.emit(written.range, diag::ValueDoesNotFit, std::string("the number of parts"), std::to_string(parts),
+               std::string("at least 1"));
     return std::nullopt;
   }
   if (parts == 1) return std::vector<AxisRef>{};
   if (!mesh_.declared) {
     const std::optional<std::int64_t> product = checkedMul(target.integerProduct, parts);
     if (!product) {
-      sink_.emit(written.range, diag::ValueDoesNotFit, std::string("the number of parts"), std::to_string(parts), std::string("at least 1"));
+      sink_.emit(written.range, diag::ValueDoesNotFit, std::string("the number of parts"), std::to_string(parts),
+                 std::string("at least 1"));
       return std::nullopt;
     }
     const std::int64_t before = std::exchange(target.integerProduct, *product);
@@ -93,8 +97,9 @@ std::optional<std::vector<AxisRef>> Elaborator::axesOfSize(std::int64_t parts, c
     }
   }
   if (found.size() == 1) return found.front();
-  DiagBuilder builder = found.empty() ? sink_.emit(written.range, diag::PartsMatchNoAxis, parts, printMesh(mesh_.mesh))
-                                      : sink_.emit(written.range, diag::PartsMatchSeveral, parts, printMesh(mesh_.mesh));
+  DiagBuilder builder = found.empty()
+                            ? sink_.emit(written.range, diag::PartsMatchNoAxis, parts, printMesh(mesh_.mesh))
+                            : sink_.emit(written.range, diag::PartsMatchSeveral, parts, printMesh(mesh_.mesh));
   const auto offer = [&](const std::vector<AxisRef>& axes) {
     std::vector<std::string> names;
     for (const AxisRef& axis : axes) names.push_back(mesh_.mesh.axes[static_cast<std::size_t>(axis.axis)].name);
@@ -108,13 +113,16 @@ std::optional<std::vector<AxisRef>> Elaborator::axesOfSize(std::int64_t parts, c
   return std::nullopt;
 }
 
-bool Elaborator::applySplit(const ast::SplitAnnotation& split, SourceRange range, AnnotationTarget& target, Scope& scope) {
+bool Elaborator::applySplit(const ast::SplitAnnotation& split, SourceRange range, AnnotationTarget& target,
+                            Scope& scope) {
   target.split = true;
   const std::optional<std::int64_t> dim = annotationDim(*split.dim, target, scope);
   if (!dim) return false;
   SourceRange& before = target.dimRanges[static_cast<std::size_t>(*dim)];
   if (before.known()) {
-    sink_.emit(range, diag::DimSplitTwice, *dim).label(before, "split here first").help("one `@split` takes several axes: `@split(" + std::to_string(*dim) + ", a, b)`, major first");
+    sink_.emit(range, diag::DimSplitTwice, *dim)
+        .label(before, "split here first")
+        .help("one `@split` takes several axes: `@split(" + std::to_string(*dim) + ", a, b)`, major first");
     return false;
   }
   before = range;
@@ -130,7 +138,8 @@ bool Elaborator::applySplit(const ast::SplitAnnotation& split, SourceRange range
       if (!found) return false;
       own = std::move(*found);
     } else {
-      sink_.emit(part->range, diag::ValueDoesNotFit, std::string("a part of a split"), describe(value), std::string("an axis or a number of parts"));
+      sink_.emit(part->range, diag::ValueDoesNotFit, std::string("a part of a split"), describe(value),
+                 std::string("an axis or a number of parts"));
       return false;
     }
     for (const AxisRef& axis : own) {
@@ -145,14 +154,15 @@ bool Elaborator::applySplit(const ast::SplitAnnotation& split, SourceRange range
   return addAxes(target, *dim, axes, range);
 }
 
-bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range, AnnotationTarget& target, Scope& scope) {
+bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range, AnnotationTarget& target,
+                            Scope& scope) {
   target.split = true;
   if (static_cast<std::int64_t>(shard.dims.size()) != target.type->rank()) {
     if (target.silent) {
       target.fits = false;
     } else {
-      sink_.emit(range, diag::ShardRank, plural(static_cast<std::int64_t>(shard.dims.size()), "dim"), printType(*target.type),
-                 std::to_string(target.type->rank()));
+      sink_.emit(range, diag::ShardRank, plural(static_cast<std::int64_t>(shard.dims.size()), "dim"),
+                 printType(*target.type), std::to_string(target.type->rank()));
     }
     return false;
   }
@@ -163,7 +173,8 @@ bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range
       if (value.isError()) return false;
       const auto* axis = value.as<AxisDatum>();
       if (axis == nullptr) {
-        sink_.emit(name.range, diag::ValueDoesNotFit, std::string("a part of a split"), describe(value), std::string("an axis or a number of parts"));
+        sink_.emit(name.range, diag::ValueDoesNotFit, std::string("a part of a split"), describe(value),
+                   std::string("an axis or a number of parts"));
         return false;
       }
       axes.insert(axes.end(), axis->axes.begin(), axis->axes.end());
@@ -175,7 +186,8 @@ bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range
   return true;
 }
 
-bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotations, AnnotationTarget& target, Scope& scope) {
+bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotations, AnnotationTarget& target,
+                                  Scope& scope) {
   target.annotation.sharding = Sharding::replicated(target.type->rank());
   target.annotation.range = annotations.front().range;
   target.dimRanges.resize(target.type->shape.size());
@@ -225,8 +237,9 @@ bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotation
   return true;
 }
 
-std::optional<Annotation> Elaborator::resolveAnnotations(const std::vector<ast::Annotation>& annotations, const Type& type,
-                                                         const Written* written, Scope& scope, bool allowStored) {
+std::optional<Annotation> Elaborator::resolveAnnotations(const std::vector<ast::Annotation>& annotations,
+                                                         const Type& type, const Written* written, Scope& scope,
+                                                         bool allowStored) {
   if (annotations.empty() || ignoresSourceAnnotations()) return std::nullopt;
   AnnotationTarget target;
   target.type = &type;

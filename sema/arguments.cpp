@@ -43,7 +43,8 @@ std::optional<std::vector<std::vector<std::size_t>>> bindArguments(const Signatu
     }
     std::vector<std::size_t>& slot = bound[static_cast<std::size_t>(found - signature.parameters.begin())];
     if (!slot.empty()) {
-      sink.emit(argument.nameRange, diag::ArgumentTwice, argument.name, signature.name).label(arguments[slot.front()].range, "given here");
+      sink.emit(argument.nameRange, diag::ArgumentTwice, argument.name, signature.name)
+          .label(arguments[slot.front()].range, "given here");
       good = false;
       continue;
     }
@@ -54,7 +55,8 @@ std::optional<std::vector<std::vector<std::size_t>>> bindArguments(const Signatu
     if (!bound[i].empty() || !parameter.required) continue;
     if (std::find(filled.begin(), filled.end(), parameter.name) != filled.end()) continue;
     if (good) {
-      sink.emit(callRange, diag::MissingArgument, signature.name, parameter.name).note("signature: `" + signature.text + "`");
+      sink.emit(callRange, diag::MissingArgument, signature.name, parameter.name)
+          .note("signature: `" + signature.text + "`");
     }
     good = false;
   }

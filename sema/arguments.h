@@ -12,7 +12,7 @@
 namespace gshard::sema {
 
 struct CallArgument {
-  std::string name;                        // empty: positional
+  std::string name;  // empty: positional
   SourceRange nameRange;
   SourceRange range;
   Datum value;
@@ -21,11 +21,11 @@ struct CallArgument {
 struct SignatureParameter {
   std::string name;
   bool required = false;
-  bool variadic = false;                   // takes all further positional arguments
+  bool variadic = false;  // takes all further positional arguments
 };
 struct Signature {
-  std::string name;                        // "sum", "Mlp.call"
-  std::string text;                        // "sum(x, axis: none, keepdims: false)"
+  std::string name;  // "sum", "Mlp.call"
+  std::string text;  // "sum(x, axis: none, keepdims: false)"
   std::vector<SignatureParameter> parameters;
 };
 

@@ -85,7 +85,9 @@ std::vector<std::string> builtinNames() {
   return names;
 }
 
-const Signature& signatureOf(const BuiltinRow& row) { return table().signatures.at(&row); }
+const Signature& signatureOf(const BuiltinRow& row) {
+  return table().signatures.at(&row);
+}
 
 std::size_t BuiltinCall::indexOf(std::string_view parameter) const {
   const std::vector<SignatureParameter>& parameters = signatureOf(*row_).parameters;
@@ -102,7 +104,9 @@ bool BuiltinCall::canEmit() {
   return false;
 }
 
-bool BuiltinCall::given(std::string_view parameter) const { return !bound_[indexOf(parameter)].empty(); }
+bool BuiltinCall::given(std::string_view parameter) const {
+  return !bound_[indexOf(parameter)].empty();
+}
 
 SourceRange BuiltinCall::range(std::string_view parameter) const {
   const std::vector<std::size_t>& slot = bound_[indexOf(parameter)];

@@ -1,5 +1,5 @@
-// BuiltinCall: one call of a builtin, with its arguments taken out by name and checked. A builder function asks for what
-// it needs, then looks at failed() once; every getter has reported by then.
+// BuiltinCall: one call of a builtin, with its arguments taken out by name and checked. A builder function asks for
+// what it needs, then looks at failed() once; every getter has reported by then.
 #pragma once
 
 #include <functional>
@@ -24,11 +24,11 @@ const Signature& signatureOf(const BuiltinRow& row);
 
 // What a builtin needs of the interpreter.
 struct BuiltinContext {
-  TensorOps* ops = nullptr;                            // null outside functions
+  TensorOps* ops = nullptr;  // null outside functions
   DiagSink* sink = nullptr;
-  std::optional<Type> declared;                        // of the tensor being initialised: gives `shape` and `dtype`
+  std::optional<Type> declared;  // of the tensor being initialised: gives `shape` and `dtype`
   DType real = DType::F32;
-  std::function<std::int64_t(SourceRange)> nextSite;   // of a random call
+  std::function<std::int64_t(SourceRange)> nextSite;  // of a random call
 };
 
 class BuiltinCall {
@@ -48,22 +48,22 @@ class BuiltinCall {
   TensorOps& ops() { return *context_->ops; }
 
   bool given(std::string_view parameter) const;
-  SourceRange range(std::string_view parameter) const;   // of the argument, or of the call
-  const Datum& datum(std::string_view parameter);        // NoneDatum when left out
+  SourceRange range(std::string_view parameter) const;  // of the argument, or of the call
+  const Datum& datum(std::string_view parameter);       // NoneDatum when left out
   // All arguments of a variadic parameter.
   std::vector<Datum> data(std::string_view parameter, std::vector<SourceRange>& ranges);
 
   TensorDatum tensor(std::string_view parameter);
-  std::vector<TensorDatum> tensors(std::string_view parameter);      // a list, at least one
+  std::vector<TensorDatum> tensors(std::string_view parameter);  // a list, at least one
   std::int64_t integer(std::string_view parameter, std::int64_t fallback = 0);
   bool boolean(std::string_view parameter, bool fallback);
   double number(std::string_view parameter, double fallback);
   DType dtype(std::string_view parameter, DType fallback);
-  std::vector<std::int64_t> integers(std::string_view parameter);    // a list, or one int
+  std::vector<std::int64_t> integers(std::string_view parameter);  // a list, or one int
   std::string text(std::string_view parameter);
   // An axis of a tensor of this type, counted from the end when negative.
   std::int64_t axis(std::string_view parameter, const Type& of, std::int64_t fallback);
-  std::vector<std::int64_t> axes(std::string_view parameter, const Type& of);   // none: all; sorted
+  std::vector<std::int64_t> axes(std::string_view parameter, const Type& of);  // none: all; sorted
   // `shape` and `dtype`, which an initialiser takes from the declared type.
   std::vector<std::int64_t> shapeArgument();
   DType dtypeArgument();

@@ -32,12 +32,15 @@ std::optional<double> foldFunction(std::string_view name, double x) {
 }
 
 // Which scalar functions take integers: what stays exact, and tests of floats (constant there).
-bool takesIntegers(std::string_view name) { return name == "abs" || name == "sign" || name == "relu"; }
+bool takesIntegers(std::string_view name) {
+  return name == "abs" || name == "sign" || name == "relu";
+}
 
 Datum foldUnary(BuiltinCall& call, const Datum& x) {
   const std::string_view name = call.name();
   if (const auto* i = x.as<IntDatum>()) {
-    if (name == "abs" && i->value != std::numeric_limits<std::int64_t>::min()) return IntDatum{std::abs(i->value), derived(i->rows, i->rows)};
+    if (name == "abs" && i->value != std::numeric_limits<std::int64_t>::min())
+      return IntDatum{std::abs(i->value), derived(i->rows, i->rows)};
     if (name == "sign") return makeInt(i->value > 0 ? 1 : i->value < 0 ? -1 : 0);
     if (name == "floor" || name == "ceil" || name == "round") return x;
     if (name == "relu") return IntDatum{std::max<std::int64_t>(i->value, 0), derived(i->rows, i->rows)};
@@ -77,7 +80,8 @@ Datum buildUnary(BuiltinCall& call) {
     return call.ops().map(call.name(), {tensor}, call.range());
   }
   call.sink()
-      .emit(call.range("x"), diag::DtypeNotAccepted, std::string(call.name()), std::string("floats"), printType(tensor.type))
+      .emit(call.range("x"), diag::DtypeNotAccepted, std::string(call.name()), std::string("floats"),
+            printType(tensor.type))
       .help("`cast` it first: `" + std::string(call.name()) + "(cast(…, f32))`");
   return {};
 }
@@ -87,8 +91,8 @@ Datum buildMaximum(BuiltinCall& call) {
   if (call.failed()) return {};
   if (a.isNumber() && b.isNumber()) return foldMaximum(call.name() == "maximum", a, b);
   if (!call.canEmit()) return {};
-  const auto operands = call.ops().unify({a, b}, {call.range("a"), call.range("b")}, "`" + std::string(call.name()) + "`",
-                                         call.range());
+  const auto operands =
+      call.ops().unify({a, b}, {call.range("a"), call.range("b")}, "`" + std::string(call.name()) + "`", call.range());
   if (!operands) return {};
   if (operands->front().type.dtype == DType::Bool) {
     call.mismatch("a", "a tensor of numbers");
@@ -101,7 +105,8 @@ Datum buildMaximum(BuiltinCall& call) {
 Datum buildMinMax(BuiltinCall& call) {
   const bool isMax = call.name() == "max";
   const Datum& x = call.datum("x");
-  if (x.isNumber() && call.datum("axis").isNumber() && !call.given("keepdims")) return foldMaximum(isMax, x, call.datum("axis"));
+  if (x.isNumber() && call.datum("axis").isNumber() && !call.given("keepdims"))
+    return foldMaximum(isMax, x, call.datum("axis"));
   if (const auto* list = x.as<ListDatum>()) {
     const bool numbers = !list->items->empty() && std::all_of(list->items->begin(), list->items->end(),
                                                               [](const Datum& item) { return item.isNumber(); });
@@ -123,7 +128,8 @@ Datum buildIntegerDivision(BuiltinCall& call) {
   }
   if (!call.canEmit()) return {};
   TensorOps& ops = call.ops();
-  const auto operands = ops.unify({a, b}, {call.range("a"), call.range("b")}, "`" + std::string(call.name()) + "`", call.range());
+  const auto operands =
+      ops.unify({a, b}, {call.range("a"), call.range("b")}, "`" + std::string(call.name()) + "`", call.range());
   if (!operands) return {};
   const DType dtype = operands->front().type.dtype;
   if (dtype == DType::Bool) {
@@ -166,7 +172,8 @@ Datum buildWhere(BuiltinCall& call) {
   const auto isNumeric = [](const Datum& d) { return d.isNumber() || d.is<BoolDatum>(); };
   if (isNumeric(a) && isNumeric(b)) {
     if (a.is<BoolDatum>() && b.is<BoolDatum>()) {
-      const auto yes = ops.constant(a, DType::Bool, call.range("a")), no = ops.constant(b, DType::Bool, call.range("b"));
+      const auto yes = ops.constant(a, DType::Bool, call.range("a")),
+                 no = ops.constant(b, DType::Bool, call.range("b"));
       return yes && no ? ops.map("where", {*test, *yes, *no}, call.range()) : Datum{};
     }
     return ChoiceDatum{std::make_shared<const TensorDatum>(*test), std::make_shared<const Datum>(a),
@@ -181,8 +188,8 @@ Datum buildClamp(BuiltinCall& call) {
   if (call.failed()) return {};
   if (x.isNumber() && low.isNumber() && high.isNumber()) return foldMaximum(false, foldMaximum(true, x, low), high);
   if (!call.canEmit()) return {};
-  const auto operands = call.ops().unify({x, low, high}, {call.range("x"), call.range("low"), call.range("high")}, "`clamp`",
-                                         call.range());
+  const auto operands = call.ops().unify({x, low, high}, {call.range("x"), call.range("low"), call.range("high")},
+                                         "`clamp`", call.range());
   if (!operands) return {};
   if (operands->front().type.dtype == DType::Bool) {
     call.mismatch("x", "a tensor of numbers");

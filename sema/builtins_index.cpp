@@ -51,7 +51,8 @@ Datum buildFull(BuiltinCall& call) {
   const std::vector<std::int64_t> shape = call.shapeArgument();
   const Datum value = call.datum("value");
   DType dtype = call.dtypeArgument();
-  if (const auto* tensor = value.as<TensorDatum>(); tensor != nullptr && !call.given("dtype") && !call.context().declared) {
+  if (const auto* tensor = value.as<TensorDatum>();
+      tensor != nullptr && !call.given("dtype") && !call.context().declared) {
     dtype = tensor->type.dtype;
   }
   if (call.failed() || !call.canEmit()) return {};
@@ -84,7 +85,8 @@ Datum buildTake(BuiltinCall& call) {
   if (written.is<IntDatum>()) {
     const std::int64_t i = written.as<IntDatum>()->value, size = x.type.shape[static_cast<std::size_t>(axis)];
     if (i < 0 || i >= size) {
-      call.sink().emit(call.range("i"), diag::IndexOutOfRange, i, "dim " + std::to_string(axis) + " of size " + std::to_string(size));
+      call.sink().emit(call.range("i"), diag::IndexOutOfRange, i,
+                       "dim " + std::to_string(axis) + " of size " + std::to_string(size));
       return {};
     }
     const auto constant = call.ops().constant(written, DType::I64, call.range("i"));
@@ -124,7 +126,8 @@ Datum buildScatterAdd(BuiltinCall& call) {
   }
   const Datum wide = widenIndex(call, index);
   if (wide.isError()) return {};
-  return call.ops().create(OpKind::ScatterAdd, {x, *wide.as<TensorDatum>(), rows}, {{"axis", axis}, {"batch", batch}}, call.range());
+  return call.ops().create(OpKind::ScatterAdd, {x, *wide.as<TensorDatum>(), rows}, {{"axis", axis}, {"batch", batch}},
+                           call.range());
 }
 
 Datum buildOneHot(BuiltinCall& call) {

@@ -18,8 +18,10 @@ Datum castBack(BuiltinCall& call, const Datum& product, DType dtype) {
 
 std::string dimText(const TensorDatum& x, std::size_t dim) {
   std::string text = "`" + printType(x.type) + "`";
-  if (x.written != nullptr && dim < x.written->dims.size() && x.written->dims[dim] != std::to_string(x.type.shape[dim])) {
-    text += ": dim " + std::to_string(dim) + " is `" + x.written->dims[dim] + "` = " + std::to_string(x.type.shape[dim]);
+  if (x.written != nullptr && dim < x.written->dims.size() &&
+      x.written->dims[dim] != std::to_string(x.type.shape[dim])) {
+    text +=
+        ": dim " + std::to_string(dim) + " is `" + x.written->dims[dim] + "` = " + std::to_string(x.type.shape[dim]);
   }
   return text;
 }
@@ -36,13 +38,15 @@ Datum buildMatmul(BuiltinCall& call) {
     return {};
   }
   if (a.type.dtype == DType::Bool) {
-    call.sink().emit(call.range("a"), diag::DtypeNotAccepted, std::string("matmul"), std::string("numbers"), printType(a.type));
+    call.sink().emit(call.range("a"), diag::DtypeNotAccepted, std::string("matmul"), std::string("numbers"),
+                     printType(a.type));
     return {};
   }
   const std::size_t rankA = a.type.shape.size(), rankB = b.type.shape.size();
   const std::size_t innerA = rankA - 1, innerB = rankB == 1 ? 0 : rankB - 2;
   if (a.type.shape[innerA] != b.type.shape[innerB]) {
-    DiagBuilder builder = call.sink().emit(call.range(), diag::InnerDimsDiffer, std::string("matmul"), a.type.shape[innerA], b.type.shape[innerB]);
+    DiagBuilder builder = call.sink().emit(call.range(), diag::InnerDimsDiffer, std::string("matmul"),
+                                           a.type.shape[innerA], b.type.shape[innerB]);
     builder.label(call.range("a"), dimText(a, innerA)).label(call.range("b"), dimText(b, innerB));
     if (a.written != nullptr) builder.label(a.written->range, "shape written here");
     if (b.written != nullptr) builder.label(b.written->range, "shape written here");
@@ -65,10 +69,12 @@ Datum buildMatmul(BuiltinCall& call) {
   std::vector<std::int64_t> shapeA, shapeB;
   for (std::size_t i = 0; i < batch; ++i) {
     const bool hasA = i + batchA >= batch, hasB = i + batchB >= batch;
-    const std::int64_t sizeA = hasA ? a.type.shape[i + batchA - batch] : 1, sizeB = hasB ? b.type.shape[i + batchB - batch] : 1;
+    const std::int64_t sizeA = hasA ? a.type.shape[i + batchA - batch] : 1,
+                       sizeB = hasB ? b.type.shape[i + batchB - batch] : 1;
     if (sizeA != sizeB && sizeA != 1 && sizeB != 1) {
       call.sink()
-          .emit(call.range(), diag::ShapesDoNotBroadcast, printType(a.type), printType(b.type), static_cast<std::int64_t>(batch - i) + 2, sizeA, sizeB)
+          .emit(call.range(), diag::ShapesDoNotBroadcast, printType(a.type), printType(b.type),
+                static_cast<std::int64_t>(batch - i) + 2, sizeA, sizeB)
           .label(call.range("a"), printType(a.type))
           .label(call.range("b"), printType(b.type));
       return {};
@@ -100,8 +106,9 @@ Datum buildMatmul(BuiltinCall& call) {
   }
   const Datum left = call.ops().reshape(a, shapeA, call.range()), right = call.ops().reshape(b, shapeB, call.range());
   if (left.isError() || right.isError()) return {};
-  const ValueId id = call.ops().builder().contract(lettersA + "," + lettersB + "->" + result,
-                                                   {left.as<TensorDatum>()->id, right.as<TensorDatum>()->id}, call.range(), "matmul");
+  const ValueId id =
+      call.ops().builder().contract(lettersA + "," + lettersB + "->" + result,
+                                    {left.as<TensorDatum>()->id, right.as<TensorDatum>()->id}, call.range(), "matmul");
   return castBack(call, call.ops().make(id, call.range()), a.type.dtype);
 }
 
@@ -130,12 +137,14 @@ Datum buildEinsum(BuiltinCall& call) {
   std::string result;
   for (const char c : spec.substr(arrow + 2)) {
     if (c == ' ') continue;
-    if (std::isalpha(static_cast<unsigned char>(c)) == 0) return wrong(std::string("holds `") + c + "`, which is no letter");
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0)
+      return wrong(std::string("holds `") + c + "`, which is no letter");
     if (result.find(c) != std::string::npos) return wrong(std::string("has `") + c + "` twice in the result");
     result += c;
   }
   if (parts.size() != data.size()) {
-    return wrong("names " + std::to_string(parts.size()) + " operands, and " + std::to_string(data.size()) + " are given");
+    return wrong("names " + std::to_string(parts.size()) + " operands, and " + std::to_string(data.size()) +
+                 " are given");
   }
   for (std::size_t i = 0; i < data.size(); ++i) {
     if (data[i].is<TensorDatum>()) continue;
@@ -145,7 +154,8 @@ Datum buildEinsum(BuiltinCall& call) {
   const auto operands = call.ops().unify(data, ranges, "`einsum`", call.range());
   if (!operands) return {};
   if (operands->front().type.dtype == DType::Bool) {
-    call.sink().emit(ranges.front(), diag::DtypeNotAccepted, std::string("einsum"), std::string("numbers"), printType(operands->front().type));
+    call.sink().emit(ranges.front(), diag::DtypeNotAccepted, std::string("einsum"), std::string("numbers"),
+                     printType(operands->front().type));
     return {};
   }
   struct Seen {
@@ -159,7 +169,9 @@ Datum buildEinsum(BuiltinCall& call) {
     const TensorDatum& x = (*operands)[i];
     if (parts[i].size() != x.type.shape.size()) {
       call.sink()
-          .emit(ranges[i], diag::EinsumSpec, spec, "names " + plural(static_cast<std::int64_t>(parts[i].size()), "dim") + " `" + parts[i] + "`, and `" + printType(x.type) + "` has " + std::to_string(x.type.rank()))
+          .emit(ranges[i], diag::EinsumSpec, spec,
+                "names " + plural(static_cast<std::int64_t>(parts[i].size()), "dim") + " `" + parts[i] + "`, and `" +
+                    printType(x.type) + "` has " + std::to_string(x.type.rank()))
           .label(call.range("spec"), "named here");
       return {};
     }

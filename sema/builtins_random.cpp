@@ -22,7 +22,8 @@ Datum uniform(BuiltinCall& call, const std::vector<std::int64_t>& shape, double 
 bool checkFloatDType(BuiltinCall& call, DType dtype) {
   if (isFloat(dtype)) return true;
   call.sink()
-      .emit(call.range("dtype"), diag::DtypeNotAccepted, std::string(call.name()), std::string("floats"), std::string(dtypeName(dtype)))
+      .emit(call.range("dtype"), diag::DtypeNotAccepted, std::string(call.name()), std::string("floats"),
+            std::string(dtypeName(dtype)))
       .help("`random_int(shape, low, high)` draws integers");
   return false;
 }
@@ -74,7 +75,8 @@ Datum buildDropout(BuiltinCall& call) {
     return {};
   }
   if (!(rate >= 0 && rate < 1)) {
-    call.sink().emit(call.range("rate"), diag::ValueDoesNotFit, std::string("`rate` of `dropout`"), "`" + formatNumber(rate) + "`", std::string("0 up to below 1"));
+    call.sink().emit(call.range("rate"), diag::ValueDoesNotFit, std::string("`rate` of `dropout`"),
+                     "`" + formatNumber(rate) + "`", std::string("0 up to below 1"));
     return {};
   }
   // The site is taken even where nothing is drawn: other sites do not depend on `training`.

@@ -1,5 +1,5 @@
-// Reductions: sums that finish by a division count the rows there are (TensorOps::count), so that a short last batch and
-// a split batch give the same mean.
+// Reductions: sums that finish by a division count the rows there are (TensorOps::count), so that a short last batch
+// and a split batch give the same mean.
 #include <algorithm>
 
 #include "sema/builtins.h"
@@ -25,12 +25,15 @@ bool checkNotEmpty(BuiltinCall& call, const TensorDatum& x, const std::vector<st
 
 bool checkFloat(BuiltinCall& call, const TensorDatum& x) {
   if (isFloat(x.type.dtype)) return true;
-  call.sink().emit(call.range("x"), diag::DtypeNotAccepted, std::string(call.name()), std::string("floats"), printType(x.type)).help(castHelp(call));
+  call.sink()
+      .emit(call.range("x"), diag::DtypeNotAccepted, std::string(call.name()), std::string("floats"), printType(x.type))
+      .help(castHelp(call));
   return false;
 }
 
 // sum / count, in the accumulation type; `less` is taken from the count (variance's correction).
-Datum meanOf(BuiltinCall& call, const TensorDatum& x, const std::vector<std::int64_t>& dims, bool keepDims, std::int64_t less) {
+Datum meanOf(BuiltinCall& call, const TensorDatum& x, const std::vector<std::int64_t>& dims, bool keepDims,
+             std::int64_t less) {
   TensorOps& ops = call.ops();
   const DType wide = accumulatorOf(x.type.dtype);
   const Datum widened = ops.cast(x, wide, call.range());
@@ -108,7 +111,10 @@ Datum buildArgReduction(BuiltinCall& call) {
   const std::int64_t axis = call.axis("axis", x.type, 0);
   if (call.failed() || !call.canEmit() || !checkNotEmpty(call, x, {axis})) return {};
   if (x.type.dtype == DType::Bool) {
-    call.sink().emit(call.range("x"), diag::DtypeNotAccepted, std::string(call.name()), std::string("numbers"), printType(x.type)).help(castHelp(call));
+    call.sink()
+        .emit(call.range("x"), diag::DtypeNotAccepted, std::string(call.name()), std::string("numbers"),
+              printType(x.type))
+        .help(castHelp(call));
     return {};
   }
   const OpKind kind = call.name() == "argmax" ? OpKind::Argmax : OpKind::Argmin;

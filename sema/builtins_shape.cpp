@@ -29,11 +29,13 @@ bool checkAlike(BuiltinCall& call, const std::vector<TensorDatum>& parts, std::i
 }
 
 // A parameter that is one int for all dims, or one per dim.
-std::vector<std::int64_t> perDim(BuiltinCall& call, std::string_view parameter, std::int64_t rank, std::int64_t fallback) {
+std::vector<std::int64_t> perDim(BuiltinCall& call, std::string_view parameter, std::int64_t rank,
+                                 std::int64_t fallback) {
   if (!call.given(parameter)) return std::vector<std::int64_t>(static_cast<std::size_t>(rank), fallback);
   std::vector<std::int64_t> values = call.integers(parameter);
   if (call.failed()) return values;
-  if (call.datum(parameter).is<IntDatum>()) return std::vector<std::int64_t>(static_cast<std::size_t>(rank), values.front());
+  if (call.datum(parameter).is<IntDatum>())
+    return std::vector<std::int64_t>(static_cast<std::size_t>(rank), values.front());
   if (static_cast<std::int64_t>(values.size()) != rank) {
     call.mismatch(parameter, "a list of " + plural(rank, "int") + ", one per dim");
   }
@@ -96,7 +98,8 @@ Datum buildTranspose(BuiltinCall& call) {
     bool good = static_cast<std::int64_t>(sorted.size()) == rank;
     for (std::size_t i = 0; good && i < sorted.size(); ++i) good = sorted[i] == static_cast<std::int64_t>(i);
     if (!good) {
-      call.sink().emit(call.range("permutation"), diag::NoPermutation, printDatum(call.datum("permutation")), printType(x.type));
+      call.sink().emit(call.range("permutation"), diag::NoPermutation, printDatum(call.datum("permutation")),
+                       printType(x.type));
       return {};
     }
   }
@@ -108,7 +111,9 @@ Datum buildBroadcast(BuiltinCall& call) {
   const std::vector<std::int64_t> shape = call.shapeArgument();
   if (call.failed() || !call.canEmit()) return {};
   if (datum.isNumber() || datum.is<ChoiceDatum>()) {
-    call.sink().emit(call.range("x"), diag::DTypeUnknown, std::string("`broadcast`")).help("`full(shape, value, dtype)` makes a tensor of a number");
+    call.sink()
+        .emit(call.range("x"), diag::DTypeUnknown, std::string("`broadcast`"))
+        .help("`full(shape, value, dtype)` makes a tensor of a number");
     return {};
   }
   const TensorDatum x = call.tensor("x");
@@ -119,9 +124,8 @@ Datum buildBroadcast(BuiltinCall& call) {
     good = from == to || from == 1;
   }
   if (!good) {
-    call.sink()
-        .emit(call.range(), diag::BroadcastDims, printType(x.type), printShape(shape),
-              std::string("dims are aligned at the end; sizes must be equal, or 1 in the operand"));
+    call.sink().emit(call.range(), diag::BroadcastDims, printType(x.type), printShape(shape),
+                     std::string("dims are aligned at the end; sizes must be equal, or 1 in the operand"));
     return {};
   }
   if (!checkSize({x.type.dtype, shape}, call.range(), call.sink())) return {};
@@ -217,10 +221,12 @@ Datum buildPad(BuiltinCall& call) {
     call.mismatch("value", "a number or a scalar");
     return {};
   }
-  const Datum number = x.type.dtype == DType::Bool && value.is<IntDatum>() && !call.given("value") ? makeBool(false) : value;
+  const Datum number =
+      x.type.dtype == DType::Bool && value.is<IntDatum>() && !call.given("value") ? makeBool(false) : value;
   const std::optional<TensorDatum> scalar = call.ops().adapt(number, x.type.dtype, call.range("value"));
   if (!scalar) return {};
-  return call.ops().create(OpKind::Pad, {x, *scalar}, {{"low", low}, {"high", high}, {"interior", interior}}, call.range());
+  return call.ops().create(OpKind::Pad, {x, *scalar}, {{"low", low}, {"high", high}, {"interior", interior}},
+                           call.range());
 }
 
 Datum buildReverse(BuiltinCall& call) {

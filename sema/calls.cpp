@@ -10,7 +10,7 @@
 namespace gshard::sema {
 
 namespace {
-constexpr std::size_t kDeepest = 100;      // calls in calls; deeper programs would end the compiler's own stack
+constexpr std::size_t kDeepest = 100;  // calls in calls; deeper programs would end the compiler's own stack
 constexpr std::size_t kShownCalls = 3;
 }  // namespace
 
@@ -27,14 +27,16 @@ std::vector<Note> Elaborator::chain() const {
     if (i == 0 && !frame.isModel) break;
     if (frame.isBinding) continue;
     if (shown == kShownCalls) {
-      notes.push_back({"and " + plural(static_cast<std::int64_t>(i + 1 - (frames_[0].isModel ? 0 : 1)), "more call"), {}});
+      notes.push_back(
+          {"and " + plural(static_cast<std::int64_t>(i + 1 - (frames_[0].isModel ? 0 : 1)), "more call"), {}});
       break;
     }
     ++shown;
     std::string text = "in " + frame.what;
     if (!frame.bindings.empty()) text += " with " + frame.bindings;
     if (i > 0) {
-      text += (frame.isModel ? ", made in " : ", called from ") + frames_[i - 1].what + " (" + position(frame.callRange) + ")";
+      text += (frame.isModel ? ", made in " : ", called from ") + frames_[i - 1].what + " (" +
+              position(frame.callRange) + ")";
     } else {
       text += ", made at " + position(frame.callRange);
     }
@@ -52,7 +54,8 @@ std::string Elaborator::enterSite(const std::string& label) {
 
 std::int64_t Elaborator::nextSite(std::string_view label, SourceRange range) {
   std::string path;
-  const auto root = std::find_if(frames_.rbegin(), frames_.rend(), [](const Frame& frame) { return frame.isInitialiser; });
+  const auto root =
+      std::find_if(frames_.rbegin(), frames_.rend(), [](const Frame& frame) { return frame.isInitialiser; });
   if (root != frames_.rend()) {
     const int count = root->siteCounts["random"]++;
     path = root->site + (count == 0 ? "" : "#" + std::to_string(count));
@@ -135,7 +138,8 @@ Datum Elaborator::callBuiltin(const BuiltinRow& row, std::vector<CallArgument> a
 bool Elaborator::checkDepth(const void* decl, const Instance* instance, std::string_view name, SourceRange range) {
   for (const Frame& frame : frames_) {
     if (frame.decl != decl || frame.instance != instance) continue;
-    sink_.emit(range, diag::Recursion, std::string(name)).note("everything is unrolled while compiling, so no call may reach itself");
+    sink_.emit(range, diag::Recursion, std::string(name))
+        .note("everything is unrolled while compiling, so no call may reach itself");
     return false;
   }
   if (frames_.size() < kDeepest) return true;
@@ -143,9 +147,9 @@ bool Elaborator::checkDepth(const void* decl, const Instance* instance, std::str
   return false;
 }
 
-bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters, const std::vector<ast::Generic>& generics,
-                                const Signature& signature, const std::vector<CallArgument>& arguments, SourceRange range,
-                                Scope& scope) {
+bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters,
+                                const std::vector<ast::Generic>& generics, const Signature& signature,
+                                const std::vector<CallArgument>& arguments, SourceRange range, Scope& scope) {
   std::vector<std::string> filled;
   if (declared_) filled = {"shape", "dtype"};
   frames_.back().isBinding = true;
@@ -158,7 +162,8 @@ bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters, c
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if ((*bound)[i].empty()) continue;
       const CallArgument& argument = arguments[(*bound)[i].front()];
-      if (!infer(*parameters[i].type, argument.value, generics, values, parameters[i].name.text, argument.range)) return false;
+      if (!infer(*parameters[i].type, argument.value, generics, values, parameters[i].name.text, argument.range))
+        return false;
     }
     std::vector<std::string> texts;
     for (const ast::Generic& generic : generics) {
@@ -223,7 +228,9 @@ Datum Elaborator::callFunction(const FunctionRef& function, std::vector<CallArgu
   frame.decl = &decl;
   frame.instance = instance;
   frame.isFunction = true;
-  const std::string path = instance != nullptr ? instance->path + "." + name : unit.isMain ? name : unit.name + "." + name;
+  const std::string path = instance != nullptr ? instance->path + "." + name
+                           : unit.isMain       ? name
+                                               : unit.name + "." + name;
   frame.letPath = path;
   frame.site = enterSite(path);
   Scope scope(unit, instance != nullptr ? &instance->scope : nullptr);

@@ -1,5 +1,5 @@
-// ChainSink: between sema and the caller's sink. It adds the chain of calls to every message, and passes a message of one
-// place on once, since functions are elaborated for train, eval and every instance.
+// ChainSink: between sema and the caller's sink. It adds the chain of calls to every message, and passes a message of
+// one place on once, since functions are elaborated for train, eval and every instance.
 #pragma once
 
 #include <functional>

@@ -24,11 +24,21 @@ RowsUse derived(RowsUse a, RowsUse b) {
   return a == RowsUse::None && b == RowsUse::None ? RowsUse::None : RowsUse::Derived;
 }
 
-Datum makeInt(std::int64_t value) { return IntDatum{value}; }
-Datum makeFloat(double value) { return FloatDatum{value}; }
-Datum makeBool(bool value) { return BoolDatum{value}; }
-Datum makeList(std::vector<Datum> items) { return ListDatum{std::make_shared<const std::vector<Datum>>(std::move(items))}; }
-Datum makeTuple(std::vector<Datum> items) { return TupleDatum{std::make_shared<const std::vector<Datum>>(std::move(items))}; }
+Datum makeInt(std::int64_t value) {
+  return IntDatum{value};
+}
+Datum makeFloat(double value) {
+  return FloatDatum{value};
+}
+Datum makeBool(bool value) {
+  return BoolDatum{value};
+}
+Datum makeList(std::vector<Datum> items) {
+  return ListDatum{std::make_shared<const std::vector<Datum>>(std::move(items))};
+}
+Datum makeTuple(std::vector<Datum> items) {
+  return TupleDatum{std::make_shared<const std::vector<Datum>>(std::move(items))};
+}
 Datum makeInts(const std::vector<std::int64_t>& values) {
   std::vector<Datum> items;
   for (const std::int64_t value : values) items.push_back(makeInt(value));
@@ -70,31 +80,30 @@ std::string printDatum(const Datum& datum) {
 }
 
 std::string kindOf(const Datum& datum) {
-  return std::visit(
-      Overloaded{[](const ErrorDatum&) -> std::string { return "unknown"; },
-                 [](const NoneDatum&) -> std::string { return "none"; },
-                 [](const IntDatum&) -> std::string { return "int"; },
-                 [](const FloatDatum&) -> std::string { return "float"; },
-                 [](const BoolDatum&) -> std::string { return "bool"; },
-                 [](const StringDatum&) -> std::string { return "string"; },
-                 [](const DTypeDatum&) -> std::string { return "dtype"; },
-                 [](const AxisDatum&) -> std::string { return "axis"; },
-                 [](const RangeDatum&) -> std::string { return "range"; },
-                 [](const ListDatum&) -> std::string { return "list"; },
-                 [](const TupleDatum&) -> std::string { return "tuple"; },
-                 [](const TensorDatum&) -> std::string { return "tensor"; },
-                 [](const ChoiceDatum&) -> std::string { return "tensor"; },
-                 [](const ParameterDatum&) -> std::string { return "tensor"; },
-                 [](const StateDatum&) -> std::string { return "tensor"; },
-                 [](const InstanceDatum&) -> std::string { return "model instance"; },
-                 [](const UnitDatum&) -> std::string { return "imported file"; },
-                 [](const SettingDatum&) -> std::string { return "tensor"; },
-                 [](const FunctionRef&) -> std::string { return "function"; },
-                 [](const ModelRef&) -> std::string { return "model"; },
-                 [](const OptimizerRef&) -> std::string { return "optimizer"; },
-                 [](const BuiltinRef&) -> std::string { return "function"; },
-                 [](const Given&) -> std::string { return "tensor"; }},
-      datum.node);
+  return std::visit(Overloaded{[](const ErrorDatum&) -> std::string { return "unknown"; },
+                               [](const NoneDatum&) -> std::string { return "none"; },
+                               [](const IntDatum&) -> std::string { return "int"; },
+                               [](const FloatDatum&) -> std::string { return "float"; },
+                               [](const BoolDatum&) -> std::string { return "bool"; },
+                               [](const StringDatum&) -> std::string { return "string"; },
+                               [](const DTypeDatum&) -> std::string { return "dtype"; },
+                               [](const AxisDatum&) -> std::string { return "axis"; },
+                               [](const RangeDatum&) -> std::string { return "range"; },
+                               [](const ListDatum&) -> std::string { return "list"; },
+                               [](const TupleDatum&) -> std::string { return "tuple"; },
+                               [](const TensorDatum&) -> std::string { return "tensor"; },
+                               [](const ChoiceDatum&) -> std::string { return "tensor"; },
+                               [](const ParameterDatum&) -> std::string { return "tensor"; },
+                               [](const StateDatum&) -> std::string { return "tensor"; },
+                               [](const InstanceDatum&) -> std::string { return "model instance"; },
+                               [](const UnitDatum&) -> std::string { return "imported file"; },
+                               [](const SettingDatum&) -> std::string { return "tensor"; },
+                               [](const FunctionRef&) -> std::string { return "function"; },
+                               [](const ModelRef&) -> std::string { return "model"; },
+                               [](const OptimizerRef&) -> std::string { return "optimizer"; },
+                               [](const BuiltinRef&) -> std::string { return "function"; },
+                               [](const Given&) -> std::string { return "tensor"; }},
+                    datum.node);
 }
 
 std::string describe(const Datum& datum) {

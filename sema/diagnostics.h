@@ -1,5 +1,6 @@
-// Diagnostics of sema as typed constants, from the rows of diagnostics.def. Mistakes in shapes and arguments of ops have
-// the codes of ir/ (E03xx), also when sema finds them first: one mistake, one code. Inside gshard::sema `diag::` names both.
+// Diagnostics of sema as typed constants, from the rows of diagnostics.def. Mistakes in shapes and arguments of ops
+// have the codes of ir/ (E03xx), also when sema finds them first: one mistake, one code. Inside gshard::sema `diag::`
+// names both.
 #pragma once
 
 #include "ir/diagnostics.h"

@@ -1,5 +1,5 @@
-// The entrance to sema: from the AST of a program to its global IR module. All that happens while compiling happens here:
-// imports, constants, generics, models, unrolled loops, gradients, optimizers.
+// The entrance to sema: from the AST of a program to its global IR module. All that happens while compiling happens
+// here: imports, constants, generics, models, unrolled loops, gradients, optimizers.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 namespace gshard {
 
 struct ElaborateOptions {
-  std::vector<std::pair<std::string, std::string>> defines;   // -D NAME=VALUE
-  std::vector<std::string> importPaths;                       // -I and GSHARD_PATH, searched after the file's own folder
+  std::vector<std::pair<std::string, std::string>> defines;  // -D NAME=VALUE
+  std::vector<std::string> importPaths;                      // -I and GSHARD_PATH, searched after the file's own folder
   std::string stdlibPath;
-  std::optional<std::string> mesh;                            // --mesh a=2,b=4
-  std::optional<std::int64_t> devices;                        // --devices
-  std::vector<std::string> layouts;                           // --layout files: they replace the source's annotations
-  std::int64_t rows = 0;                                      // --rows: block of generic rows; 0: train's batch, or 64
+  std::optional<std::string> mesh;      // --mesh a=2,b=4
+  std::optional<std::int64_t> devices;  // --devices
+  std::vector<std::string> layouts;     // --layout files: they replace the source's annotations
+  std::int64_t rows = 0;                // --rows: block of generic rows; 0: train's batch, or 64
 };
 
 /// Loads what `main` imports and elaborates it: parameters and states, `init`, for the trained entry NAME a train

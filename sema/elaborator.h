@@ -18,26 +18,26 @@ struct TypeSpec {
   enum class Kind : std::uint8_t { Int, Float, Bool, String, DType, Axis, List, Tensor, Tuple };
   Kind kind = Kind::Tensor;
   Type tensor;
-  std::vector<TypeSpec> elements;                    // of a list: one
+  std::vector<TypeSpec> elements;  // of a list: one
   std::shared_ptr<const Written> written;
-  const ast::Type* source = nullptr;                 // carries the annotations
+  const ast::Type* source = nullptr;  // carries the annotations
 };
 
 // One call on the way to what is being elaborated.
 struct Frame {
-  std::string what;                                  // "`Mlp.call`", "entry `loss`"
-  std::string bindings;                              // "B = 64"
+  std::string what;      // "`Mlp.call`", "entry `loss`"
+  std::string bindings;  // "B = 64"
   SourceRange callRange;
   const void* decl = nullptr;
   const Instance* instance = nullptr;
   bool isModel = false;
-  bool isBinding = false;                            // arguments are being checked: a mistake is the caller's
-  bool isFunction = false;                           // has a body that can return
-  std::string site;                                  // path of random sites
+  bool isBinding = false;   // arguments are being checked: a mistake is the caller's
+  bool isFunction = false;  // has a body that can return
+  std::string site;         // path of random sites
   std::map<std::string, int> siteCounts;
-  bool isInitialiser = false;                        // random sites inside are named by it alone
-  std::string letPath;                               // path of `let` values: "net.call", "loss"; "": they have none
-  Datum result;                                      // of return
+  bool isInitialiser = false;  // random sites inside are named by it alone
+  std::string letPath;         // path of `let` values: "net.call", "loss"; "": they have none
+  Datum result;                // of return
   SourceRange resultRange;
 };
 
@@ -48,7 +48,7 @@ struct MeshChoice {
   Mesh mesh;
   bool declared = false;
   bool collecting = false;
-  std::set<std::string> hidden;                      // axes of the source's mesh that an option took away
+  std::set<std::string> hidden;  // axes of the source's mesh that an option took away
 };
 
 class Elaborator {
@@ -61,17 +61,17 @@ class Elaborator {
   bool meshKnown() const { return mesh_.declared; }
 
  private:
-  struct ParameterExtra {                            // beside Module::parameters
+  struct ParameterExtra {  // beside Module::parameters
     std::shared_ptr<const Written> written;
-    DType readAs = DType::F32;                       // a trained 16-bit parameter is kept wide and read rounded
+    DType readAs = DType::F32;  // a trained 16-bit parameter is kept wide and read rounded
     bool fromShardPattern = false;
   };
   struct ShardRule {
     const ast::ShardDecl* decl = nullptr;
     const FileUnit* unit = nullptr;
-    std::vector<std::int64_t> matches;               // per pattern
+    std::vector<std::int64_t> matches;  // per pattern
   };
-  class Context;                                     // saves and clears what belongs to one evaluation
+  class Context;  // saves and clears what belongs to one evaluation
 
   // ---- expressions.cpp, indexing.cpp
   Datum eval(const ast::Expr& expr, Scope& scope);
@@ -83,13 +83,15 @@ class Elaborator {
   Datum evalIndex(const ast::Index& index, SourceRange range, Scope& scope);
   Datum indexTensor(TensorDatum x, const ast::Index& index, SourceRange range, Scope& scope);
   Datum indexList(const std::vector<Datum>& items, const ast::Index& index, SourceRange range, Scope& scope);
-  struct SliceBounds { std::int64_t start = 0, count = 0, step = 1; };
+  struct SliceBounds {
+    std::int64_t start = 0, count = 0, step = 1;
+  };
   std::optional<SliceBounds> sliceBounds(const ast::IndexItem& item, std::int64_t size, Scope& scope);
   std::optional<std::int64_t> evalInt(const ast::Expr& expr, Scope& scope, std::string_view what);
   std::optional<bool> evalCondition(const ast::Expr& expr, Scope& scope);
-  std::optional<std::vector<Datum>> evalSource(const ast::Expr& expr, Scope& scope);   // of for and comprehensions
-  Datum read(const Datum& datum);                    // parameters, states, settings, step: their value in this function
-  Datum givenName(std::string_view name);            // training, real, pi …; error when it is none
+  std::optional<std::vector<Datum>> evalSource(const ast::Expr& expr, Scope& scope);  // of for and comprehensions
+  Datum read(const Datum& datum);          // parameters, states, settings, step: their value in this function
+  Datum givenName(std::string_view name);  // training, real, pi …; error when it is none
   std::vector<std::string> namesInScope(Scope& scope) const;
   TensorOps* ops() { return ops_ ? &*ops_ : nullptr; }
   bool countStatement(SourceRange range);
@@ -107,7 +109,7 @@ class Elaborator {
   bool checkDepth(const void* decl, const Instance* instance, std::string_view name, SourceRange range);
   std::vector<Note> chain() const;
   std::string position(SourceRange range) const;
-  std::string enterSite(const std::string& label);   // path of a call inside the present frame
+  std::string enterSite(const std::string& label);  // path of a call inside the present frame
   std::int64_t nextSite(std::string_view label, SourceRange range);
 
   // ---- statements.cpp
@@ -118,7 +120,7 @@ class Elaborator {
   void execReport(const ast::Report& report, SourceRange range, Scope& scope);
   Flow execFor(const ast::For& loop, SourceRange range, Scope& scope);
   void bindName(const ast::Name& name, Datum value, BindingKind kind, Scope& scope);
-  Datum nameValue(Datum value, const ast::Name& name);          // readable names, and annotations by path
+  Datum nameValue(Datum value, const ast::Name& name);  // readable names, and annotations by path
   void takeApart(const ast::Let& let, const Datum& value, SourceRange range, Scope& scope);
 
   // ---- types.cpp
@@ -129,10 +131,13 @@ class Elaborator {
   // The value as the type says, numbers adapted; or a report that names `what`.
   Datum convert(const Datum& value, const TypeSpec& type, SourceRange range, const std::string& what);
   // Binds generics that stand alone in the type; reports two different sizes for one.
-  struct GenericValue { Datum value; std::string from; };
+  struct GenericValue {
+    Datum value;
+    std::string from;
+  };
   using GenericValues = std::map<std::string, GenericValue>;
-  bool infer(const ast::Type& type, const Datum& value, const std::vector<ast::Generic>& generics, GenericValues& values,
-             const std::string& what, SourceRange range);
+  bool infer(const ast::Type& type, const Datum& value, const std::vector<ast::Generic>& generics,
+             GenericValues& values, const std::string& what, SourceRange range);
   std::string typeText(const ast::Type& type) const;
   std::string signatureText(const std::string& name, const std::vector<ast::Parameter>& parameters) const;
   std::string sourceText(SourceRange range) const;
@@ -163,14 +168,16 @@ class Elaborator {
   bool applyShard(const ast::ShardAnnotation& shard, SourceRange range, AnnotationTarget& target, Scope& scope);
   bool addAxes(AnnotationTarget& target, std::int64_t dim, const std::vector<AxisRef>& axes, SourceRange range);
   std::optional<std::int64_t> annotationDim(const ast::Expr& dim, AnnotationTarget& target, Scope& scope);
-  std::optional<std::vector<AxisRef>> axesOfSize(std::int64_t parts, const ast::Expr& written, AnnotationTarget& target);
-  Datum annotate(const Datum& value, const std::vector<ast::Annotation>& annotations, const Written* written, Scope& scope,
-                 SourceRange range);
+  std::optional<std::vector<AxisRef>> axesOfSize(std::int64_t parts, const ast::Expr& written,
+                                                 AnnotationTarget& target);
+  Datum annotate(const Datum& value, const std::vector<ast::Annotation>& annotations, const Written* written,
+                 Scope& scope, SourceRange range);
   bool ignoresSourceAnnotations() const { return !options_.layouts.empty(); }
 
   // ---- patterns.cpp
   void collectShardRules();
-  std::optional<Annotation> annotationByPath(const std::string& path, const Type& type, const Written* written, bool mayBeStored);
+  std::optional<Annotation> annotationByPath(const std::string& path, const Type& type, const Written* written,
+                                             bool mayBeStored);
   void reportUnmatchedPatterns();
 
   // ---- functions.cpp
@@ -181,7 +188,7 @@ class Elaborator {
   void addOutputs(const Datum& result, const std::string& name, SourceRange range, FunctionBuild& build);
   void finishFunction(FunctionBuild& build);
   void buildInit();
-  std::string rowNameOf(const ast::FnDecl& decl) const;          // "" when there are no rows
+  std::string rowNameOf(const ast::FnDecl& decl) const;  // "" when there are no rows
 
   // ---- train.cpp
   struct TrainPlan {
@@ -189,10 +196,13 @@ class Elaborator {
     const ast::FnDecl* entry = nullptr;
     SourceRange range;
     std::int64_t microbatches = 1;
-    struct Use { OptimizerRef optimizer; const ast::TrainDecl::Optimizer* written = nullptr; };
+    struct Use {
+      OptimizerRef optimizer;
+      const ast::TrainDecl::Optimizer* written = nullptr;
+    };
     std::vector<Use> uses;
-    std::vector<std::int64_t> useOf;                             // per parameter: index into uses, or -1 (frozen)
-    std::map<std::int64_t, std::map<const ast::StateDecl*, std::int64_t>> states;   // per parameter
+    std::vector<std::int64_t> useOf;  // per parameter: index into uses, or -1 (frozen)
+    std::map<std::int64_t, std::map<const ast::StateDecl*, std::int64_t>> states;  // per parameter
   };
   bool planTraining();
   bool planOptions(TrainPlan& plan);
@@ -201,7 +211,8 @@ class Elaborator {
   void finishTraining(FunctionBuild& build, const Datum& loss);
   // The weight after one run of the optimizer's body; null after a report.
   std::optional<TensorDatum> runOptimizer(const TrainPlan::Use& use, const std::vector<CallArgument>& arguments,
-                                          std::int64_t parameter, const TensorDatum& weight, const TensorDatum& gradient);
+                                          std::int64_t parameter, const TensorDatum& weight,
+                                          const TensorDatum& gradient);
 
   Program& program_;
   SourceManager& sources_;
@@ -214,17 +225,17 @@ class Elaborator {
   std::vector<Frame> frames_;
   std::unique_ptr<FunctionBuild> init_;
   FunctionBuild* build_ = nullptr;
-  std::optional<TensorOps> ops_;                     // of build_
-  std::optional<TypeSpec> declared_;                 // while the expression of an initialiser is evaluated, not in its calls
-  std::optional<std::string> naming_;                // path of the model instance that a `let` is making
+  std::optional<TensorOps> ops_;       // of build_
+  std::optional<TypeSpec> declared_;   // while the expression of an initialiser is evaluated, not in its calls
+  std::optional<std::string> naming_;  // path of the model instance that a `let` is making
   std::set<std::string> instancePaths_;
   std::vector<ParameterExtra> parameterExtras_;
   std::vector<std::shared_ptr<const Written>> stateWritten_;
-  std::vector<ValueId> parameterInit_, stateInit_;   // in `init`
+  std::vector<ValueId> parameterInit_, stateInit_;  // in `init`
   std::vector<ShardRule> rules_;
-  std::map<std::string, std::string> defines_;       // not yet used ones
+  std::map<std::string, std::string> defines_;  // not yet used ones
   SiteTable sites_;
-  std::string rowName_;                              // of the entry being built, while its rows are set at run time
+  std::string rowName_;  // of the entry being built, while its rows are set at run time
   std::int64_t trainRows_ = 0;
   std::vector<Function> functions_;
   std::int64_t statements_ = 0;
@@ -234,7 +245,7 @@ class Elaborator {
   std::map<const ast::StateDecl*, std::int64_t>* optimizerStates_ = nullptr;
   std::string optimizerPath_;
   std::int64_t optimizerParameter_ = -1;
-  std::vector<std::shared_ptr<Instance>> instances_; // kept: scopes point at them
+  std::vector<std::shared_ptr<Instance>> instances_;  // kept: scopes point at them
 
   void setBuild(FunctionBuild* build) {
     build_ = build;

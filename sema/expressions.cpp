@@ -19,50 +19,49 @@ constexpr std::int64_t kMostItems = 1'000'000;
 
 Datum Elaborator::eval(const ast::Expr& expr, Scope& scope) {
   const SourceRange range = expr.range;
-  return std::visit(
-      Overloaded{
-          [](const ast::ErrorExpr&) -> Datum { return {}; },
-          [](const ast::IntLiteral& e) { return makeInt(e.value); },
-          [](const ast::FloatLiteral& e) { return makeFloat(e.value); },
-          [](const ast::BoolLiteral& e) { return makeBool(e.value); },
-          [](const ast::StringLiteral& e) -> Datum { return StringDatum{e.value}; },
-          [](const ast::NoneLiteral&) -> Datum { return NoneDatum{}; },
-          [&](const ast::NameRef& e) { return evalName(e.name, range, scope, false); },
-          [&](const ast::Member& e) { return evalMember(e, range, scope); },
-          [&](const ast::Call& e) { return evalCall(e, range, scope); },
-          [&](const ast::Index& e) { return evalIndex(e, range, scope); },
-          [&](const ast::Unary& e) {
-            return applyUnary(e.op, eval(*e.operand, scope), e.operand->range, range, ops(), sink_);
-          },
-          [&](const ast::Binary& e) { return evalBinary(e, range, scope); },
-          [&](const ast::RangeExpr& e) -> Datum {
-            const std::optional<std::int64_t> low = evalInt(*e.low, scope, "the start of a range");
-            const std::optional<std::int64_t> high = evalInt(*e.high, scope, "the end of a range");
-            if (!low || !high) return {};
-            return RangeDatum{*low, *high};
-          },
-          [&](const ast::ListExpr& e) -> Datum {
-            std::vector<Datum> items;
-            const std::optional<std::string> base = naming_;
-            for (std::size_t i = 0; i < e.elements.size(); ++i) {
-              if (base) naming_ = *base + "." + std::to_string(i);
-              items.push_back(eval(*e.elements[i], scope));
-            }
-            naming_ = base;
-            return makeList(std::move(items));
-          },
-          [&](const ast::Comprehension& e) { return evalComprehension(e, range, scope); },
-          [&](const ast::TupleExpr& e) -> Datum {
-            std::vector<Datum> items;
-            for (const ast::ExprPtr& element : e.elements) items.push_back(eval(*element, scope));
-            return makeTuple(std::move(items));
-          },
-          [&](const ast::IfExpr& e) { return evalIf(e, scope); },
-          [&](const ast::AnnotatedExpr& e) {
-            const Datum value = eval(*e.operand, scope);
-            return annotate(value, e.annotations, nullptr, scope, range);
-          }},
-      expr.node);
+  return std::visit(Overloaded{[](const ast::ErrorExpr&) -> Datum { return {}; },
+                               [](const ast::IntLiteral& e) { return makeInt(e.value); },
+                               [](const ast::FloatLiteral& e) { return makeFloat(e.value); },
+                               [](const ast::BoolLiteral& e) { return makeBool(e.value); },
+                               [](const ast::StringLiteral& e) -> Datum { return StringDatum{e.value}; },
+                               [](const ast::NoneLiteral&) -> Datum { return NoneDatum{}; },
+                               [&](const ast::NameRef& e) { return evalName(e.name, range, scope, false); },
+                               [&](const ast::Member& e) { return evalMember(e, range, scope); },
+                               [&](const ast::Call& e) { return evalCall(e, range, scope); },
+                               [&](const ast::Index& e) { return evalIndex(e, range, scope); },
+                               [&](const ast::Unary& e) {
+                                 return applyUnary(e.op, eval(*e.operand, scope), e.operand->range, range, ops(),
+                                                   sink_);
+                               },
+                               [&](const ast::Binary& e) { return evalBinary(e, range, scope); },
+                               [&](const ast::RangeExpr& e) -> Datum {
+                                 const std::optional<std::int64_t> low = evalInt(*e.low, scope, "the start of a range");
+                                 const std::optional<std::int64_t> high = evalInt(*e.high, scope, "the end of a range");
+                                 if (!low || !high) return {};
+                                 return RangeDatum{*low, *high};
+                               },
+                               [&](const ast::ListExpr& e) -> Datum {
+                                 std::vector<Datum> items;
+                                 const std::optional<std::string> base = naming_;
+                                 for (std::size_t i = 0; i < e.elements.size(); ++i) {
+                                   if (base) naming_ = *base + "." + std::to_string(i);
+                                   items.push_back(eval(*e.elements[i], scope));
+                                 }
+                                 naming_ = base;
+                                 return makeList(std::move(items));
+                               },
+                               [&](const ast::Comprehension& e) { return evalComprehension(e, range, scope); },
+                               [&](const ast::TupleExpr& e) -> Datum {
+                                 std::vector<Datum> items;
+                                 for (const ast::ExprPtr& element : e.elements) items.push_back(eval(*element, scope));
+                                 return makeTuple(std::move(items));
+                               },
+                               [&](const ast::IfExpr& e) { return evalIf(e, scope); },
+                               [&](const ast::AnnotatedExpr& e) {
+                                 const Datum value = eval(*e.operand, scope);
+                                 return annotate(value, e.annotations, nullptr, scope, range);
+                               }},
+                    expr.node);
 }
 
 Datum Elaborator::read(const Datum& datum) {
@@ -116,7 +115,8 @@ std::vector<std::string> Elaborator::namesInScope(Scope& scope) const {
     for (const auto& [name, global] : program_.prelude->globals) names.push_back(name);
   }
   for (const std::string& name : builtinNames()) names.push_back(name);
-  for (const char* name : {"training", "step", "steps", "real", "wide", "pi", "inf", "nan", "devices"}) names.emplace_back(name);
+  for (const char* name : {"training", "step", "steps", "real", "wide", "pi", "inf", "nan", "devices"})
+    names.emplace_back(name);
   return names;
 }
 
@@ -147,7 +147,8 @@ Datum Elaborator::evalName(const std::string& name, SourceRange range, Scope& sc
   const Datum given = givenName(name);
   if (!given.isError()) return read(given);
   if (mesh_.hidden.contains(name)) {
-    sink_.emit(range, diag::AxisNotInMesh, name, printMesh(mesh_.mesh)).note("the mesh of the source was replaced by an option");
+    sink_.emit(range, diag::AxisNotInMesh, name, printMesh(mesh_.mesh))
+        .note("the mesh of the source was replaced by an option");
     return {};
   }
   DiagBuilder builder = sink_.emit(range, diag::UnknownName, std::string(isCallee ? "function" : "name"), name);
@@ -195,11 +196,13 @@ Datum Elaborator::evalBinary(const ast::Binary& binary, SourceRange range, Scope
   }
   Datum right = eval(*binary.right, scope);
   const auto number = [](Datum& datum) {
-    if (const auto* axis = datum.as<AxisDatum>(); axis != nullptr && axis->name == "devices") datum = makeInt(productOf(axis->axes));
+    if (const auto* axis = datum.as<AxisDatum>(); axis != nullptr && axis->name == "devices")
+      datum = makeInt(productOf(axis->axes));
   };
   number(left);
   number(right);
-  return applyBinary(binary.op, left, right, {binary.left->range, binary.right->range, range, binary.opRange}, ops(), sink_);
+  return applyBinary(binary.op, left, right, {binary.left->range, binary.right->range, range, binary.opRange}, ops(),
+                     sink_);
 }
 
 std::optional<std::vector<Datum>> Elaborator::evalSource(const ast::Expr& expr, Scope& scope) {
@@ -211,7 +214,8 @@ std::optional<std::vector<Datum>> Elaborator::evalSource(const ast::Expr& expr, 
   if (const auto* range = source.as<RangeDatum>()) {
     std::vector<Datum> items;
     if (range->high - range->low > kMostItems) {
-      sink_.emit(expr.range, diag::TooManyStatements, kMostItems).note("the loop would be unrolled " + formatCount(range->high - range->low) + " times");
+      sink_.emit(expr.range, diag::TooManyStatements, kMostItems)
+          .note("the loop would be unrolled " + formatCount(range->high - range->low) + " times");
       return std::nullopt;
     }
     for (std::int64_t i = range->low; i < range->high; ++i) items.push_back(makeInt(i));
@@ -275,7 +279,8 @@ std::optional<std::int64_t> Elaborator::evalInt(const ast::Expr& expr, Scope& sc
   Datum value = eval(expr, scope);
   naming_ = outer;
   if (value.isError()) return std::nullopt;
-  if (const auto* axis = value.as<AxisDatum>(); axis != nullptr && axis->name == "devices") value = makeInt(productOf(axis->axes));
+  if (const auto* axis = value.as<AxisDatum>(); axis != nullptr && axis->name == "devices")
+    value = makeInt(productOf(axis->axes));
   if (const auto* i = value.as<IntDatum>()) return i->value;
   sink_.emit(expr.range, diag::ValueDoesNotFit, std::string(what), describe(value), std::string("a compile-time int"));
   return std::nullopt;
@@ -283,7 +288,8 @@ std::optional<std::int64_t> Elaborator::evalInt(const ast::Expr& expr, Scope& sc
 
 bool Elaborator::countStatement(SourceRange range) {
   if (++statements_ <= kMostItems) return true;
-  if (!tooManyStatements_) sink_.emit(range, diag::TooManyStatements, kMostItems).note("loops are unrolled while compiling");
+  if (!tooManyStatements_)
+    sink_.emit(range, diag::TooManyStatements, kMostItems).note("loops are unrolled while compiling");
   tooManyStatements_ = true;
   return false;
 }

@@ -38,8 +38,8 @@ ValueId FunctionBuild::addArgument(ArgumentKind kind, const std::string& name, s
   return id;
 }
 
-ValueId FunctionBuild::addInput(const std::string& name, const Type& type, std::optional<Annotation> annotation, bool isRow,
-                                SourceRange range) {
+ValueId FunctionBuild::addInput(const std::string& name, const Type& type, std::optional<Annotation> annotation,
+                                bool isRow, SourceRange range) {
   const ValueId id = addArgument(ArgumentKind::Input, name, -1, type, range);
   function_.arguments.back().annotation = std::move(annotation);
   if (isRow) {
@@ -67,7 +67,9 @@ ValueId FunctionBuild::state(std::int64_t index) {
   return id;
 }
 
-void FunctionBuild::setParameter(std::int64_t index, ValueId value) { parameters_[index] = value; }
+void FunctionBuild::setParameter(std::int64_t index, ValueId value) {
+  parameters_[index] = value;
+}
 
 void FunctionBuild::setState(std::int64_t index, ValueId value) {
   states_[index] = value;

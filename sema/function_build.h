@@ -1,5 +1,5 @@
-// FunctionBuild: one IR function while it is being elaborated. Parameters, states, settings and the step become arguments
-// when they are first read, so a function allocates only what it uses; random sites get their path here.
+// FunctionBuild: one IR function while it is being elaborated. Parameters, states, settings and the step become
+// arguments when they are first read, so a function allocates only what it uses; random sites get their path here.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace gshard::sema {
 
 // Sites of all functions of a program, to find two paths with one hash.
 using SiteTable = std::map<std::uint32_t, std::string>;
-std::uint32_t siteHash(std::string_view path);                        // FNV-1a
+std::uint32_t siteHash(std::string_view path);  // FNV-1a
 
 class FunctionBuild {
  public:
@@ -37,7 +37,7 @@ class FunctionBuild {
   bool stateAssigned(std::int64_t index) const { return assignedStates_.contains(index); }
   const std::set<std::int64_t>& assignedStates() const { return assignedStates_; }
   ValueId setting(std::int64_t index);
-  ValueId step();                                                     // in `init` a constant 0: nothing was updated yet
+  ValueId step();  // in `init` a constant 0: nothing was updated yet
   ValueId steps();
 
   // Rows set at run time: in such a function sizes of row dims are no constants.
@@ -54,7 +54,8 @@ class FunctionBuild {
   std::vector<ReportEntry> reports;
 
  private:
-  ValueId addArgument(ArgumentKind kind, const std::string& name, std::int64_t index, const Type& type, SourceRange range);
+  ValueId addArgument(ArgumentKind kind, const std::string& name, std::int64_t index, const Type& type,
+                      SourceRange range);
   void trackRows();
 
   Module* module_;
@@ -64,8 +65,8 @@ class FunctionBuild {
   std::map<std::int64_t, ValueId> parameters_, states_, settings_;
   std::set<std::int64_t> assignedStates_;
   ValueId step_, steps_, rowInput_;
-  std::vector<std::int64_t> rowDims_;                                 // per value, as far as tracked
-  std::size_t tracked_ = 0;                                           // ops
+  std::vector<std::int64_t> rowDims_;  // per value, as far as tracked
+  std::size_t tracked_ = 0;            // ops
 };
 
 }  // namespace gshard::sema

@@ -9,7 +9,7 @@
 namespace gshard::sema {
 
 namespace {
-constexpr std::int64_t kDefaultBlock = 64;           // rows of a block when neither --rows nor train says
+constexpr std::int64_t kDefaultBlock = 64;  // rows of a block when neither --rows nor train says
 }
 
 Elaborator::Elaborator(Program& program, SourceManager& sources, const ElaborateOptions& options, DiagSink& sink)
@@ -17,7 +17,7 @@ Elaborator::Elaborator(Program& program, SourceManager& sources, const Elaborate
   sink_.setChain([this] { return chain(); });
   for (const auto& unit : program_.units) {
     for (auto& [name, global] : unit->globals) {
-      global.state = Global::State::Untouched;       // a program may be elaborated twice
+      global.state = Global::State::Untouched;  // a program may be elaborated twice
       global.value = {};
     }
   }
@@ -121,26 +121,31 @@ bool Elaborator::addInputs(const ast::FnDecl& decl, FunctionBuild& build, Scope&
       continue;
     }
     if (type->kind != TypeSpec::Kind::Tensor) {
-      sink_.emit(parameter.type->range, diag::TypeDoesNotFit, parameter.name.text, typeText(*parameter.type), std::string("a tensor"))
+      sink_
+          .emit(parameter.type->range, diag::TypeDoesNotFit, parameter.name.text, typeText(*parameter.type),
+                std::string("a tensor"))
           .help("what is known while compiling is a `const`");
       good = false;
       continue;
     }
     if (parameter.defaultValue != nullptr) {
-      sink_.emit(parameter.defaultValue->range, diag::Misplaced, "a default of `" + parameter.name.text + "`", std::string("on an input of an entry"));
+      sink_.emit(parameter.defaultValue->range, diag::Misplaced, "a default of `" + parameter.name.text + "`",
+                 std::string("on an input of an entry"));
       good = false;
       continue;
     }
     const auto& named = std::get<ast::NamedType>(parameter.type->node);
-    const ast::NameRef* first =
-        !named.dims.empty() && named.dims.front().size != nullptr ? ast::as<ast::NameRef>(*named.dims.front().size) : nullptr;
+    const ast::NameRef* first = !named.dims.empty() && named.dims.front().size != nullptr
+                                    ? ast::as<ast::NameRef>(*named.dims.front().size)
+                                    : nullptr;
     const bool isRow = build.function().rows > 0 && first != nullptr && first->name == rowName;
     const std::string path = decl.name.text + "." + parameter.name.text;
     std::optional<Annotation> annotation = annotationByPath(path, type->tensor, type->written.get(), false);
     if (!annotation) {
       annotation = resolveAnnotations(parameter.type->annotations, type->tensor, type->written.get(), scope, false);
     }
-    const ValueId id = build.addInput(parameter.name.text, type->tensor, std::move(annotation), isRow, parameter.name.range);
+    const ValueId id =
+        build.addInput(parameter.name.text, type->tensor, std::move(annotation), isRow, parameter.name.range);
     bindName(parameter.name, TensorDatum{id, type->tensor, type->written}, BindingKind::Parameter, scope);
   }
   return good;
@@ -196,7 +201,8 @@ void Elaborator::buildEntry(const ast::FnDecl& decl, SourceRange range, Function
       const bool isTrained = kind == FunctionKind::Train || kind == FunctionKind::Eval;
       addOutputs(result, isTrained ? "loss" : "result", where, build);
       for (const FunctionBuild::ReportEntry& report : build.reports) {
-        build.function().results.push_back({ResultKind::Report, report.name, -1, report.value, Reduction::Sum, report.range});
+        build.function().results.push_back(
+            {ResultKind::Report, report.name, -1, report.value, Reduction::Sum, report.range});
       }
       if (kind == FunctionKind::Train && sink_.errors() == errors) finishTraining(build, result);
     }
@@ -215,7 +221,8 @@ void Elaborator::finishFunction(FunctionBuild& build) {
   if (function.kind != FunctionKind::Eval) {
     for (const std::int64_t index : build.assignedStates()) {
       const State& state = module_.states[static_cast<std::size_t>(index)];
-      function.results.push_back({ResultKind::State, state.name, index, build.state(index), Reduction::Sum, state.range});
+      function.results.push_back(
+          {ResultKind::State, state.name, index, build.state(index), Reduction::Sum, state.range});
     }
   }
   eraseUnused(function);
@@ -238,7 +245,8 @@ void Elaborator::buildInit() {
   }
   for (std::size_t i = 0; i < module_.states.size(); ++i) {
     const State& state = module_.states[i];
-    function.results.push_back({ResultKind::State, state.name, static_cast<std::int64_t>(i), stateInit_[i], Reduction::Sum, state.range});
+    function.results.push_back(
+        {ResultKind::State, state.name, static_cast<std::int64_t>(i), stateInit_[i], Reduction::Sum, state.range});
   }
   eraseUnused(function);
   module_.functions.push_back(std::move(function));

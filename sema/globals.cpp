@@ -7,7 +7,9 @@
 
 namespace gshard::sema {
 
-void Elaborator::notSupported(SourceRange range, const std::string& what) { sink_.emit(range, diag::NotSupportedYet, what); }
+void Elaborator::notSupported(SourceRange range, const std::string& what) {
+  sink_.emit(range, diag::NotSupportedYet, what);
+}
 
 // Saves what belongs to the evaluation that is going on, and starts one outside functions.
 class Elaborator::Context {
@@ -86,13 +88,16 @@ std::optional<Datum> Elaborator::parseDefine(const std::string& text) const {
   if (text == "none") return Datum(NoneDatum{});
   std::int64_t whole = 0;
   const char* end = text.data() + text.size();
-  if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end) return makeInt(whole);
+  if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end)
+    return makeInt(whole);
   double number = 0;
-  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc() && at == end) return makeFloat(number);
+  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc() && at == end)
+    return makeFloat(number);
   if (text == "bool") return Datum(DTypeDatum{DType::Bool});
   if (text == "real") return Datum(DTypeDatum{real_});
   if (const std::optional<DType> dtype = dtypeFromName(text)) return Datum(DTypeDatum{*dtype});
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') return Datum(StringDatum{text.substr(1, text.size() - 2)});
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+    return Datum(StringDatum{text.substr(1, text.size() - 2)});
   return std::nullopt;
 }
 
@@ -137,19 +142,23 @@ Datum Elaborator::evalConst(const FileUnit& unit, const ast::ConstDecl& decl) {
   }
   const bool isSetting = type && type->kind == TypeSpec::Kind::Tensor;
   const bool isKnown = value.isNumber() || value.is<BoolDatum>() || value.is<StringDatum>() || value.is<DTypeDatum>() ||
-                       value.is<ListDatum>() || value.is<NoneDatum>() || value.is<AxisDatum>() || value.is<RangeDatum>();
+                       value.is<ListDatum>() || value.is<NoneDatum>() || value.is<AxisDatum>() ||
+                       value.is<RangeDatum>();
   if (!isKnown) {
-    sink_.emit(decl.value->range, diag::ValueDoesNotFit, "const `" + decl.name.text + "`", describe(value), std::string("a compile-time value"));
+    sink_.emit(decl.value->range, diag::ValueDoesNotFit, "const `" + decl.name.text + "`", describe(value),
+               std::string("a compile-time value"));
     return {};
   }
   const auto define = unit.isMain ? defines_.find(decl.name.text) : defines_.end();
   if (define != defines_.end()) {
     std::optional<Datum> given = parseDefine(define->second);
     if (value.is<StringDatum>() && (!given || !given->is<StringDatum>())) given = Datum(StringDatum{define->second});
-    const bool sameKind = given && (given->node.index() == value.node.index() || (value.is<FloatDatum>() && given->is<IntDatum>()) ||
-                                    (isSetting && given->isNumber()));
+    const bool sameKind =
+        given && (given->node.index() == value.node.index() || (value.is<FloatDatum>() && given->is<IntDatum>()) ||
+                  (isSetting && given->isNumber()));
     if (!sameKind) {
-      sink_.emit(decl.name.range, diag::DefineValue, decl.name.text, define->second, kindOf(value)).label(decl.value->range, "declared so");
+      sink_.emit(decl.name.range, diag::DefineValue, decl.name.text, define->second, kindOf(value))
+          .label(decl.value->range, "declared so");
       return {};
     }
     value = value.is<FloatDatum>() && given->is<IntDatum>() ? makeFloat(numberOf(*given)) : *given;
@@ -162,7 +171,8 @@ Datum Elaborator::evalConst(const FileUnit& unit, const ast::ConstDecl& decl) {
     return value;
   }
   if (!type->tensor.isScalar() || !isFloat(type->tensor.dtype)) {
-    sink_.emit(decl.type->range, diag::TypeDoesNotFit, decl.name.text, printType(type->tensor), std::string("a float scalar"));
+    sink_.emit(decl.type->range, diag::TypeDoesNotFit, decl.name.text, printType(type->tensor),
+               std::string("a float scalar"));
     return {};
   }
   if (!value.isNumber()) {
@@ -183,7 +193,8 @@ bool Elaborator::meshFromOption(const std::string& text) {
   for (const std::string& part : splitText(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string name(trim(std::string_view(part).substr(0, equals)));
-    const std::string size(equals == std::string::npos ? std::string_view() : trim(std::string_view(part).substr(equals + 1)));
+    const std::string size(equals == std::string::npos ? std::string_view()
+                                                       : trim(std::string_view(part).substr(equals + 1)));
     std::int64_t value = 0;
     const char* end = size.data() + size.size();
     const auto [at, error] = std::from_chars(size.data(), end, value);

@@ -8,7 +8,9 @@
 namespace gshard::sema {
 
 namespace {
-bool isNone(const ast::Expr& expr) { return ast::is<ast::NoneLiteral>(expr); }
+bool isNone(const ast::Expr& expr) {
+  return ast::is<ast::NoneLiteral>(expr);
+}
 }  // namespace
 
 Datum Elaborator::evalIndex(const ast::Index& index, SourceRange range, Scope& scope) {
@@ -29,7 +31,8 @@ Datum Elaborator::evalIndex(const ast::Index& index, SourceRange range, Scope& s
 }
 
 // NumPy's rule: negative bounds count from the end, bounds outside clip.
-std::optional<Elaborator::SliceBounds> Elaborator::sliceBounds(const ast::IndexItem& item, std::int64_t size, Scope& scope) {
+std::optional<Elaborator::SliceBounds> Elaborator::sliceBounds(const ast::IndexItem& item, std::int64_t size,
+                                                               Scope& scope) {
   const auto part = [&](const ast::ExprPtr& expr, std::int64_t fallback) -> std::optional<std::int64_t> {
     if (expr == nullptr || isNone(*expr)) return fallback;
     return evalInt(*expr, scope, "a slice bound");
@@ -69,14 +72,19 @@ Datum Elaborator::indexTensor(TensorDatum x, const ast::Index& index, SourceRang
   std::int64_t dims = 0;
   for (const ast::IndexItem& item : index.items) dims += item.isSlice || !isNone(*item.index) ? 1 : 0;
   if (dims > x.type.rank()) {
-    sink_.emit(range, diag::TooManyIndices, dims, printType(x.type), plural(x.type.rank(), "dim")).label(index.object->range, printType(x.type));
+    sink_.emit(range, diag::TooManyIndices, dims, printType(x.type), plural(x.type.rank(), "dim"))
+        .label(index.object->range, printType(x.type));
     return {};
   }
   // First the slices and compile-time indices (one slice op), then run-time indices (take), then `none`.
   const std::size_t rank = x.type.shape.size();
   std::vector<std::int64_t> start(rank, 0), limit = x.type.shape, step(rank, 1), reversed;
   std::vector<bool> dropped(rank, false);
-  struct RunTime { std::int64_t dim; TensorDatum index; SourceRange range; };
+  struct RunTime {
+    std::int64_t dim;
+    TensorDatum index;
+    SourceRange range;
+  };
   std::vector<RunTime> runTime;
   std::size_t dim = 0;
   for (const ast::IndexItem& item : index.items) {
@@ -103,17 +111,23 @@ Datum Elaborator::indexTensor(TensorDatum x, const ast::Index& index, SourceRang
       if (const auto* i = at.as<IntDatum>()) {
         const std::int64_t place = i->value < 0 ? i->value + size : i->value;
         if (place < 0 || place >= size) {
-          sink_.emit(item.range, diag::IndexOutOfRange, i->value, "dim " + std::to_string(dim) + " of size " + std::to_string(size))
+          sink_
+              .emit(item.range, diag::IndexOutOfRange, i->value,
+                    "dim " + std::to_string(dim) + " of size " + std::to_string(size))
               .label(index.object->range, printType(x.type));
           return {};
         }
         start[dim] = place;
         limit[dim] = place + 1;
         dropped[dim] = true;
-      } else if (const auto* tensor = at.as<TensorDatum>(); tensor != nullptr && tensor->type.isScalar() && isInteger(tensor->type.dtype)) {
+      } else if (const auto* tensor = at.as<TensorDatum>();
+                 tensor != nullptr && tensor->type.isScalar() && isInteger(tensor->type.dtype)) {
         runTime.push_back({static_cast<std::int64_t>(dim), *tensor, item.range});
       } else {
-        sink_.emit(item.range, diag::StandsWhere, describe(at), std::string("an index: an int, a slice, `none` or an integer scalar,")).help("rows at a tensor of indices: `take(x, i, axis: …)`");
+        sink_
+            .emit(item.range, diag::StandsWhere, describe(at),
+                  std::string("an index: an int, a slice, `none` or an integer scalar,"))
+            .help("rows at a tensor of indices: `take(x, i, axis: …)`");
         return {};
       }
     }
@@ -143,7 +157,8 @@ Datum Elaborator::indexTensor(TensorDatum x, const ast::Index& index, SourceRang
       shape.push_back(1);
       continue;
     }
-    const bool taken = std::any_of(runTime.begin(), runTime.end(), [&](const RunTime& r) { return r.dim == static_cast<std::int64_t>(written); });
+    const bool taken = std::any_of(runTime.begin(), runTime.end(),
+                                   [&](const RunTime& r) { return r.dim == static_cast<std::int64_t>(written); });
     ++written;
     if (taken) continue;
     if (!dropped[source]) shape.push_back(sizes[source]);
@@ -164,7 +179,8 @@ Datum Elaborator::indexList(const std::vector<Datum>& items, const ast::Index& i
     const std::optional<SliceBounds> bounds = sliceBounds(item, size, scope);
     if (!bounds) return {};
     std::vector<Datum> part;
-    for (std::int64_t i = 0; i < bounds->count; ++i) part.push_back(items[static_cast<std::size_t>(bounds->start + i * bounds->step)]);
+    for (std::int64_t i = 0; i < bounds->count; ++i)
+      part.push_back(items[static_cast<std::size_t>(bounds->start + i * bounds->step)]);
     return makeList(std::move(part));
   }
   const std::optional<std::int64_t> written = evalInt(*item.index, scope, "the index of a list");

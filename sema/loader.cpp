@@ -57,7 +57,8 @@ class Loader {
     std::unique_ptr<ast::File> parsed = parse(*file);
     for (const ast::Decl& decl : parsed->decls) {
       if (ast::is<ast::MeshDecl>(decl) || ast::is<ast::ShardDecl>(decl)) continue;
-      sink_.emit(decl.range, diag::Misplaced, std::string("a declaration other than `mesh` and `shard`"), std::string("in a layout file"));
+      sink_.emit(decl.range, diag::Misplaced, std::string("a declaration other than `mesh` and `shard`"),
+                 std::string("in a layout file"));
       good_ = false;
     }
     program_.layouts.push_back(std::move(parsed));
@@ -81,7 +82,8 @@ class Loader {
         if (loading_[i].first != known->second) continue;
         DiagBuilder builder = sink_.emit(from, diag::ImportCycle, name);
         for (std::size_t k = i; k < loading_.size(); ++k) {
-          if (loading_[k].second.known()) builder.label(loading_[k].second, "`" + loading_[k].first->name + "` imported here");
+          if (loading_[k].second.known())
+            builder.label(loading_[k].second, "`" + loading_[k].first->name + "` imported here");
         }
         good_ = false;
         return nullptr;

@@ -19,7 +19,8 @@ Datum Elaborator::instantiate(const ModelRef& model, std::vector<CallArgument> a
   const std::string& name = decl.name.text;
   if (!naming_) {
     sink_.emit(range, diag::ModelOutsideLet, name)
-        .note("an instance is named by the `let` that makes it, at top level or in a model, as `let net = " + name + "(…)`");
+        .note("an instance is named by the `let` that makes it, at top level or in a model, as `let net = " + name +
+              "(…)`");
     return {};
   }
   if (!checkDepth(&decl, nullptr, name, range)) return {};
@@ -45,7 +46,7 @@ Datum Elaborator::instantiate(const ModelRef& model, std::vector<CallArgument> a
   const std::int64_t errors = sink_.errors();
   naming_ = std::nullopt;
   FunctionBuild* outer = build_;
-  setBuild(nullptr);                       // what a model holds is known while compiling
+  setBuild(nullptr);  // what a model holds is known while compiling
   if (bindParameters(decl.parameters, {}, signature, arguments, range, instance->scope)) {
     addMembers(decl.body, *instance, instance->scope, instance);
   }
@@ -57,52 +58,63 @@ Datum Elaborator::instantiate(const ModelRef& model, std::vector<CallArgument> a
 }
 
 // `for` and `if` around members open a scope for their own names; members are bound in the instance.
-void Elaborator::addMembers(const ast::Block& block, Instance& instance, Scope& scope, const std::shared_ptr<Instance>& self) {
+void Elaborator::addMembers(const ast::Block& block, Instance& instance, Scope& scope,
+                            const std::shared_ptr<Instance>& self) {
   for (const ast::StmtPtr& member : block.statements) {
     const SourceRange range = member->range;
     if (!countStatement(range)) return;
     std::visit(
-        Overloaded{[&](const ast::Let& let) {
-                     naming_ = let.isTuple ? std::nullopt : std::optional(instance.path + "." + let.names.front().text);
-                     Datum value = eval(*let.value, scope);
-                     naming_ = std::nullopt;
-                     if (let.type != nullptr && !value.isError()) {
-                       const std::optional<TypeSpec> type = resolveType(*let.type, scope);
-                       value = type ? convert(value, *type, let.value->range, "`" + let.names.front().text + "`") : Datum{};
-                     }
-                     if (let.isTuple) {
-                       takeApart(let, value, range, instance.scope);
-                     } else {
-                       bindName(let.names.front(), std::move(value), BindingKind::Member, instance.scope);
-                     }
-                   },
-                   [&](const ast::ParamDecl& decl) { addParameter(decl, range, instance, scope); },
-                   [&](const ast::StateDecl& decl) { addState(decl, range, instance, scope); },
-                   [&](const ast::FnDecl& decl) {
-                     if (instance.functions.emplace(decl.name.text, &decl).second) return;
-                     sink_.emit(decl.name.range, diag::DeclaredTwice, decl.name.text);
-                   },
-                   [&](const ast::For& loop) {
-                     const std::optional<std::vector<Datum>> items = evalSource(*loop.source, scope);
-                     if (!items) return;
-                     for (const Datum& item : *items) {
-                       Scope inner(scope.unit(), &scope);
-                       bindName(loop.variable, item, BindingKind::LoopVariable, inner);
-                       addMembers(loop.body, instance, inner, self);
-                     }
-                   },
-                   [&](const ast::If& branch) {
-                     for (const ast::If::Arm& arm : branch.arms) {
-                       const std::optional<bool> condition = evalCondition(*arm.condition, scope);
-                       if (!condition) return;
-                       if (*condition) return addMembers(arm.body, instance, scope, self);
-                     }
-                     if (branch.otherwise) addMembers(*branch.otherwise, instance, scope, self);
-                   },
-                   [&](const ast::Assign&) { sink_.emit(range, diag::Misplaced, std::string("an assignment"), std::string("among the members of a model")); },
-                   [&](const ast::Report&) { sink_.emit(range, diag::Misplaced, std::string("`report`"), std::string("among the members of a model")); },
-                   [&](const ast::Return&) { sink_.emit(range, diag::Misplaced, std::string("`return`"), std::string("among the members of a model")); },
-                   [&](const ast::Loop&) { sink_.emit(range, diag::Misplaced, std::string("`loop`"), std::string("among the members of a model")); }},
+        Overloaded{
+            [&](const ast::Let& let) {
+              naming_ = let.isTuple ? std::nullopt : std::optional(instance.path + "." + let.names.front().text);
+              Datum value = eval(*let.value, scope);
+              naming_ = std::nullopt;
+              if (let.type != nullptr && !value.isError()) {
+                const std::optional<TypeSpec> type = resolveType(*let.type, scope);
+                value = type ? convert(value, *type, let.value->range, "`" + let.names.front().text + "`") : Datum{};
+              }
+              if (let.isTuple) {
+                takeApart(let, value, range, instance.scope);
+              } else {
+                bindName(let.names.front(), std::move(value), BindingKind::Member, instance.scope);
+              }
+            },
+            [&](const ast::ParamDecl& decl) { addParameter(decl, range, instance, scope); },
+            [&](const ast::StateDecl& decl) { addState(decl, range, instance, scope); },
+            [&](const ast::FnDecl& decl) {
+              if (instance.functions.emplace(decl.name.text, &decl).second) return;
+              sink_.emit(decl.name.range, diag::DeclaredTwice, decl.name.text);
+            },
+            [&](const ast::For& loop) {
+              const std::optional<std::vector<Datum>> items = evalSource(*loop.source, scope);
+              if (!items) return;
+              for (const Datum& item : *items) {
+                Scope inner(scope.unit(), &scope);
+                bindName(loop.variable, item, BindingKind::LoopVariable, inner);
+                addMembers(loop.body, instance, inner, self);
+              }
+            },
+            [&](const ast::If& branch) {
+              for (const ast::If::Arm& arm : branch.arms) {
+                const std::optional<bool> condition = evalCondition(*arm.condition, scope);
+                if (!condition) return;
+                if (*condition) return addMembers(arm.body, instance, scope, self);
+              }
+              if (branch.otherwise) addMembers(*branch.otherwise, instance, scope, self);
+            },
+            [&](const ast::Assign&) {
+              sink_.emit(range, diag::Misplaced, std::string("an assignment"),
+                         std::string("among the members of a model"));
+            },
+            [&](const ast::Report&) {
+              sink_.emit(range, diag::Misplaced, std::string("`report`"), std::string("among the members of a model"));
+            },
+            [&](const ast::Return&) {
+              sink_.emit(range, diag::Misplaced, std::string("`return`"), std::string("among the members of a model"));
+            },
+            [&](const ast::Loop&) {
+              sink_.emit(range, diag::Misplaced, std::string("`loop`"), std::string("among the members of a model"));
+            }},
         member->node);
   }
 }
@@ -123,7 +135,7 @@ Datum Elaborator::initialise(const ast::Expr& init, const std::string& path, con
   Datum value = eval(init, scope);
   declared_ = std::nullopt;
   if (!value.isError() && type != nullptr) {
-    const bool fill = value.isNumber() || value.is<BoolDatum>();   // `= 0.5` fills
+    const bool fill = value.isNumber() || value.is<BoolDatum>();  // `= 0.5` fills
     value = fill ? ops()->full(type->tensor.shape, value, type->tensor.dtype, init.range)
                  : convert(value, *type, init.range, "the initial value of `" + path + "`");
   }

@@ -20,7 +20,8 @@ bool isArithmetic(BinaryOp op) {
     case BinaryOp::Mul:
     case BinaryOp::Div:
     case BinaryOp::Mod:
-    case BinaryOp::Pow: return true;
+    case BinaryOp::Pow:
+      return true;
     case BinaryOp::Equal:
     case BinaryOp::NotEqual:
     case BinaryOp::Less:
@@ -28,27 +29,42 @@ bool isArithmetic(BinaryOp op) {
     case BinaryOp::Greater:
     case BinaryOp::GreaterEqual:
     case BinaryOp::And:
-    case BinaryOp::Or: return false;
+    case BinaryOp::Or:
+      return false;
   }
   GSHARD_UNREACHABLE("binary operator");
 }
 
 const char* scalarFunction(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Add: return "add";
-    case BinaryOp::Sub: return "sub";
-    case BinaryOp::Mul: return "mul";
-    case BinaryOp::Div: return "div";
-    case BinaryOp::Mod: return "mod";
-    case BinaryOp::Pow: return "pow";
-    case BinaryOp::Equal: return "eq";
-    case BinaryOp::NotEqual: return "ne";
-    case BinaryOp::Less: return "lt";
-    case BinaryOp::LessEqual: return "le";
-    case BinaryOp::Greater: return "gt";
-    case BinaryOp::GreaterEqual: return "ge";
-    case BinaryOp::And: return "and";
-    case BinaryOp::Or: return "or";
+    case BinaryOp::Add:
+      return "add";
+    case BinaryOp::Sub:
+      return "sub";
+    case BinaryOp::Mul:
+      return "mul";
+    case BinaryOp::Div:
+      return "div";
+    case BinaryOp::Mod:
+      return "mod";
+    case BinaryOp::Pow:
+      return "pow";
+    case BinaryOp::Equal:
+      return "eq";
+    case BinaryOp::NotEqual:
+      return "ne";
+    case BinaryOp::Less:
+      return "lt";
+    case BinaryOp::LessEqual:
+      return "le";
+    case BinaryOp::Greater:
+      return "gt";
+    case BinaryOp::GreaterEqual:
+      return "ge";
+    case BinaryOp::And:
+      return "and";
+    case BinaryOp::Or:
+      return "or";
   }
   GSHARD_UNREACHABLE("binary operator");
 }
@@ -56,9 +72,15 @@ const char* scalarFunction(BinaryOp op) {
 Datum foldInts(BinaryOp op, const IntDatum& a, const IntDatum& b, SourceRange range, DiagSink& sink) {
   std::optional<std::int64_t> result;
   switch (op) {
-    case BinaryOp::Add: result = checkedAdd(a.value, b.value); break;
-    case BinaryOp::Sub: result = checkedSub(a.value, b.value); break;
-    case BinaryOp::Mul: result = checkedMul(a.value, b.value); break;
+    case BinaryOp::Add:
+      result = checkedAdd(a.value, b.value);
+      break;
+    case BinaryOp::Sub:
+      result = checkedSub(a.value, b.value);
+      break;
+    case BinaryOp::Mul:
+      result = checkedMul(a.value, b.value);
+      break;
     case BinaryOp::Div:
       if (b.value == 0) {
         sink.emit(range, diag::DivisionByZero, a.value);
@@ -93,7 +115,8 @@ Datum foldInts(BinaryOp op, const IntDatum& a, const IntDatum& b, SourceRange ra
     case BinaryOp::Greater:
     case BinaryOp::GreaterEqual:
     case BinaryOp::And:
-    case BinaryOp::Or: GSHARD_UNREACHABLE("arithmetic");
+    case BinaryOp::Or:
+      GSHARD_UNREACHABLE("arithmetic");
   }
   if (!result) {
     sink.emit(range, diag::NumberBeyond64Bits, std::string(ast::spelling(op)), a.value, b.value);
@@ -104,12 +127,18 @@ Datum foldInts(BinaryOp op, const IntDatum& a, const IntDatum& b, SourceRange ra
 
 Datum foldFloats(BinaryOp op, double a, double b, RowsUse rows) {
   switch (op) {
-    case BinaryOp::Add: return FloatDatum{a + b, rows};
-    case BinaryOp::Sub: return FloatDatum{a - b, rows};
-    case BinaryOp::Mul: return FloatDatum{a * b, rows};
-    case BinaryOp::Div: return FloatDatum{a / b, rows};
-    case BinaryOp::Mod: return FloatDatum{b == 0 ? std::nan("") : a - b * std::floor(a / b), rows};
-    case BinaryOp::Pow: return FloatDatum{std::pow(a, b), rows};
+    case BinaryOp::Add:
+      return FloatDatum{a + b, rows};
+    case BinaryOp::Sub:
+      return FloatDatum{a - b, rows};
+    case BinaryOp::Mul:
+      return FloatDatum{a * b, rows};
+    case BinaryOp::Div:
+      return FloatDatum{a / b, rows};
+    case BinaryOp::Mod:
+      return FloatDatum{b == 0 ? std::nan("") : a - b * std::floor(a / b), rows};
+    case BinaryOp::Pow:
+      return FloatDatum{std::pow(a, b), rows};
     case BinaryOp::Equal:
     case BinaryOp::NotEqual:
     case BinaryOp::Less:
@@ -117,7 +146,8 @@ Datum foldFloats(BinaryOp op, double a, double b, RowsUse rows) {
     case BinaryOp::Greater:
     case BinaryOp::GreaterEqual:
     case BinaryOp::And:
-    case BinaryOp::Or: GSHARD_UNREACHABLE("arithmetic");
+    case BinaryOp::Or:
+      GSHARD_UNREACHABLE("arithmetic");
   }
   GSHARD_UNREACHABLE("binary operator");
 }
@@ -125,12 +155,18 @@ Datum foldFloats(BinaryOp op, double a, double b, RowsUse rows) {
 template <class T>
 bool compare(BinaryOp op, const T& a, const T& b) {
   switch (op) {
-    case BinaryOp::Less: return a < b;
-    case BinaryOp::LessEqual: return a <= b;
-    case BinaryOp::Greater: return a > b;
-    case BinaryOp::GreaterEqual: return a >= b;
-    case BinaryOp::Equal: return a == b;
-    case BinaryOp::NotEqual: return a != b;
+    case BinaryOp::Less:
+      return a < b;
+    case BinaryOp::LessEqual:
+      return a <= b;
+    case BinaryOp::Greater:
+      return a > b;
+    case BinaryOp::GreaterEqual:
+      return a >= b;
+    case BinaryOp::Equal:
+      return a == b;
+    case BinaryOp::NotEqual:
+      return a != b;
     case BinaryOp::Add:
     case BinaryOp::Sub:
     case BinaryOp::Mul:
@@ -138,7 +174,8 @@ bool compare(BinaryOp op, const T& a, const T& b) {
     case BinaryOp::Mod:
     case BinaryOp::Pow:
     case BinaryOp::And:
-    case BinaryOp::Or: GSHARD_UNREACHABLE("comparison");
+    case BinaryOp::Or:
+      GSHARD_UNREACHABLE("comparison");
   }
   GSHARD_UNREACHABLE("binary operator");
 }
@@ -217,12 +254,17 @@ Datum integerPower(const TensorDatum& x, std::int64_t exponent, SourceRange rang
 
 std::optional<bool> equalDatums(const Datum& left, const Datum& right) {
   if (left.is<NoneDatum>() || right.is<NoneDatum>()) return left.is<NoneDatum>() && right.is<NoneDatum>();
-  if (const auto *a = left.as<IntDatum>(), *b = right.as<IntDatum>(); a != nullptr && b != nullptr) return a->value == b->value;
+  if (const auto* a = left.as<IntDatum>(), *b = right.as<IntDatum>(); a != nullptr && b != nullptr)
+    return a->value == b->value;
   if (left.isNumber() && right.isNumber()) return numberOf(left) == numberOf(right);
-  if (const auto *a = left.as<BoolDatum>(), *b = right.as<BoolDatum>(); a != nullptr && b != nullptr) return a->value == b->value;
-  if (const auto *a = left.as<StringDatum>(), *b = right.as<StringDatum>(); a != nullptr && b != nullptr) return a->value == b->value;
-  if (const auto *a = left.as<DTypeDatum>(), *b = right.as<DTypeDatum>(); a != nullptr && b != nullptr) return a->value == b->value;
-  if (const auto *a = left.as<AxisDatum>(), *b = right.as<AxisDatum>(); a != nullptr && b != nullptr) return a->axes == b->axes;
+  if (const auto* a = left.as<BoolDatum>(), *b = right.as<BoolDatum>(); a != nullptr && b != nullptr)
+    return a->value == b->value;
+  if (const auto* a = left.as<StringDatum>(), *b = right.as<StringDatum>(); a != nullptr && b != nullptr)
+    return a->value == b->value;
+  if (const auto* a = left.as<DTypeDatum>(), *b = right.as<DTypeDatum>(); a != nullptr && b != nullptr)
+    return a->value == b->value;
+  if (const auto* a = left.as<AxisDatum>(), *b = right.as<AxisDatum>(); a != nullptr && b != nullptr)
+    return a->axes == b->axes;
   const auto *a = left.as<ListDatum>(), *b = right.as<ListDatum>();
   if (a == nullptr || b == nullptr) return std::nullopt;
   if (a->items->size() != b->items->size()) return false;
@@ -264,8 +306,8 @@ Datum applyBinary(BinaryOp op, const Datum& left, const Datum& right, const Oper
                        (right.isTensorLike() || right.isNumber() || right.is<BoolDatum>()) &&
                        (left.isTensorLike() || right.isTensorLike());
   if (!bothFit) {
-    DiagBuilder builder = sink.emit(ranges.whole, diag::OperatorDoesNotFit, std::string(ast::spelling(op)), describe(left),
-                                    describe(right));
+    DiagBuilder builder = sink.emit(ranges.whole, diag::OperatorDoesNotFit, std::string(ast::spelling(op)),
+                                    describe(left), describe(right));
     builder.label(ranges.left, kindOf(left)).label(ranges.right, kindOf(right));
     return {};
   }
@@ -328,7 +370,8 @@ Datum applyUnary(ast::UnaryOp op, const Datum& operand, SourceRange operandRange
   if (tensor != nullptr && isNot == (tensor->type.dtype == DType::Bool)) {
     return ops->map(isNot ? "not" : "neg", {*tensor}, range);
   }
-  sink.emit(range, diag::UnaryDoesNotFit, std::string(ast::spelling(op)), describe(operand)).label(operandRange, kindOf(operand));
+  sink.emit(range, diag::UnaryDoesNotFit, std::string(ast::spelling(op)), describe(operand))
+      .label(operandRange, kindOf(operand));
   return {};
 }
 

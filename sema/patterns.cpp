@@ -11,15 +11,19 @@ namespace {
 
 bool segmentMatches(const ast::PatternSegment& segment, const std::string& part) {
   switch (segment.kind) {
-    case ast::PatternSegment::Kind::Name: return segment.name == part;
-    case ast::PatternSegment::Kind::Index: return std::to_string(segment.index) == part;
+    case ast::PatternSegment::Kind::Name:
+      return segment.name == part;
+    case ast::PatternSegment::Kind::Index:
+      return std::to_string(segment.index) == part;
     case ast::PatternSegment::Kind::Star:
-    case ast::PatternSegment::Kind::DoubleStar: return true;
+    case ast::PatternSegment::Kind::DoubleStar:
+      return true;
   }
   return false;
 }
 
-bool matchesFrom(const ast::PathPattern& pattern, std::size_t segment, const std::vector<std::string>& parts, std::size_t part) {
+bool matchesFrom(const ast::PathPattern& pattern, std::size_t segment, const std::vector<std::string>& parts,
+                 std::size_t part) {
   if (segment == pattern.segments.size()) return part == parts.size();
   if (pattern.segments[segment].kind == ast::PatternSegment::Kind::DoubleStar) {
     for (std::size_t skip = part; skip <= parts.size(); ++skip) {
@@ -50,13 +54,13 @@ void Elaborator::collectShardRules() {
 }
 
 // Of several patterns that match, the last one counts; it also replaces what the declaration says.
-std::optional<Annotation> Elaborator::annotationByPath(const std::string& path, const Type& type, const Written* written,
-                                                       bool mayBeStored) {
+std::optional<Annotation> Elaborator::annotationByPath(const std::string& path, const Type& type,
+                                                       const Written* written, bool mayBeStored) {
   std::optional<Annotation> result;
   for (ShardRule& rule : rules_) {
     const bool isStored = std::any_of(rule.decl->annotations.begin(), rule.decl->annotations.end(),
                                       [](const ast::Annotation& each) { return ast::is<ast::StoredAnnotation>(each); });
-    if (isStored && !mayBeStored) continue;            // `net.** … @stored` means what is kept
+    if (isStored && !mayBeStored) continue;  // `net.** … @stored` means what is kept
     for (std::size_t i = 0; i < rule.decl->patterns.size(); ++i) {
       const ast::PathPattern& pattern = rule.decl->patterns[i];
       if (!matchesPattern(pattern, path)) continue;
@@ -86,7 +90,8 @@ void Elaborator::reportUnmatchedPatterns() {
   for (const ShardRule& rule : rules_) {
     for (std::size_t i = 0; i < rule.matches.size(); ++i) {
       if (rule.matches[i] > 0) continue;
-      DiagBuilder builder = sink_.emit(rule.decl->patterns[i].range, diag::PatternMatchesNothing, sourceText(rule.decl->patterns[i].range));
+      DiagBuilder builder = sink_.emit(rule.decl->patterns[i].range, diag::PatternMatchesNothing,
+                                       sourceText(rule.decl->patterns[i].range));
       std::vector<std::string> paths;
       for (const Parameter& parameter : module_.parameters) paths.push_back(parameter.name);
       for (const State& state : module_.states) paths.push_back(state.name);

@@ -48,7 +48,7 @@ class Scope {
  private:
   const FileUnit* unit_;
   Scope* parent_;
-  std::deque<Binding> bindings_;             // deque: bindings stay where they are
+  std::deque<Binding> bindings_;  // deque: bindings stay where they are
 };
 
 // One instance of a model: arguments, parameters, states, sub-models and functions by name.
@@ -57,7 +57,7 @@ struct Instance {
       : decl(&declaration), path(std::move(instancePath)), scope(unit, nullptr) {}
 
   const ast::ModelDecl* decl;
-  std::string path;                          // "net.blocks.0"
+  std::string path;  // "net.blocks.0"
   Scope scope;
   std::map<std::string, const ast::FnDecl*, std::less<>> functions;
 };
@@ -68,20 +68,20 @@ struct Global {
   const ast::Decl* decl = nullptr;
   std::string name;
   SourceRange range;
-  std::size_t position = 0;                  // of a name in `let (a, b) = …`
+  std::size_t position = 0;  // of a name in `let (a, b) = …`
   mutable State state = State::Untouched;
   mutable Datum value;
 };
 
 // A parsed file with its names.
 struct FileUnit {
-  std::string name;                          // "nn", "models.mlp"; the main file's stem
-  std::string path;                          // on disk, as shown
+  std::string name;  // "nn", "models.mlp"; the main file's stem
+  std::string path;  // on disk, as shown
   bool isMain = false;
-  std::unique_ptr<ast::File> owned;          // null for the main file
+  std::unique_ptr<ast::File> owned;  // null for the main file
   const ast::File* ast = nullptr;
   std::map<std::string, Global, std::less<>> globals;
-  std::map<std::string, const FileUnit*, std::less<>> imports;       // by the name that is bound
+  std::map<std::string, const FileUnit*, std::less<>> imports;  // by the name that is bound
 };
 
 }  // namespace gshard::sema

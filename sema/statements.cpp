@@ -60,7 +60,8 @@ Flow Elaborator::execStatement(const ast::Stmt& stmt, Scope& scope) {
                  },
                  [&](const ast::StateDecl& s) {
                    if (optimizerStates_ == nullptr) {
-                     sink_.emit(range, diag::Misplaced, "`state " + s.name.text + "`", std::string("in a function")).help("declare it in the model; the function assigns it");
+                     sink_.emit(range, diag::Misplaced, "`state " + s.name.text + "`", std::string("in a function"))
+                         .help("declare it in the model; the function assigns it");
                      return Flow::Next;
                    }
                    const auto found = optimizerStates_->find(&s);
@@ -101,7 +102,8 @@ Flow Elaborator::execStatement(const ast::Stmt& stmt, Scope& scope) {
                    return Flow::Next;
                  },
                  [&](const ast::FnDecl& s) {
-                   sink_.emit(s.name.range, diag::Misplaced, "function `" + s.name.text + "`", std::string("in a function"));
+                   sink_.emit(s.name.range, diag::Misplaced, "function `" + s.name.text + "`",
+                              std::string("in a function"));
                    return Flow::Next;
                  }},
       stmt.node);
@@ -141,7 +143,9 @@ Datum Elaborator::nameValue(Datum value, const ast::Name& name) {
 void Elaborator::takeApart(const ast::Let& let, const Datum& value, SourceRange range, Scope& scope) {
   const auto* tuple = value.as<TupleDatum>();
   const auto* list = value.as<ListDatum>();
-  const std::vector<Datum>* items = tuple != nullptr ? tuple->items.get() : list != nullptr ? list->items.get() : nullptr;
+  const std::vector<Datum>* items = tuple != nullptr  ? tuple->items.get()
+                                    : list != nullptr ? list->items.get()
+                                                      : nullptr;
   if (items == nullptr || items->size() != let.names.size()) {
     if (!value.isError()) {
       sink_.emit(range, diag::TupleSizes, static_cast<std::int64_t>(let.names.size()),
@@ -203,7 +207,8 @@ void Elaborator::execAssign(const ast::Assign& assign, SourceRange range, Scope&
     return;
   }
   switch (binding->kind) {
-    case BindingKind::Let: break;
+    case BindingKind::Let:
+      break;
     case BindingKind::Weight: {
       if (value.isError()) {
         binding->value = {};
@@ -241,7 +246,8 @@ void Elaborator::execReport(const ast::Report& report, SourceRange range, Scope&
   }
   if (!tensor) return;
   if (!tensor->type.isScalar()) {
-    sink_.emit(report.value->range, diag::NotAScalar, "`report " + report.name.text + "`", describe(Datum(*tensor))).help("`mean` it, or `sum`");
+    sink_.emit(report.value->range, diag::NotAScalar, "`report " + report.name.text + "`", describe(Datum(*tensor)))
+        .help("`mean` it, or `sum`");
     return;
   }
   const Instance* instance = frames_.back().instance;
@@ -281,7 +287,7 @@ Flow Elaborator::execFor(const ast::For& loop, SourceRange range, Scope& scope) 
       frames_.back().site = site;
       frames_.back().siteCounts = counts;
     }
-    if (sink_.errors() != errors) break;   // one mistake in the body is one error
+    if (sink_.errors() != errors) break;  // one mistake in the body is one error
   }
   return flow;
 }

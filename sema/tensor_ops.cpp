@@ -16,14 +16,17 @@ struct IntegerLimits {
 };
 IntegerLimits limitsOf(DType dtype) {
   switch (dtype) {
-    case DType::I32: return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
-    case DType::U8: return {0, 255};
+    case DType::I32:
+      return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+    case DType::U8:
+      return {0, 255};
     case DType::I64:
     case DType::F32:
     case DType::F64:
     case DType::BF16:
     case DType::F16:
-    case DType::Bool: return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+    case DType::Bool:
+      return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   }
   return {};
 }
@@ -58,7 +61,8 @@ Datum TensorOps::create(OpKind kind, const std::vector<TensorDatum>& operands, A
 std::optional<Literal> TensorOps::literal(const Datum& value, DType dtype, SourceRange range) {
   if (const auto* i = value.as<IntDatum>()) {
     if (dtype == DType::Bool) {
-      sink_->emit(range, diag::StandsWhere, describe(value), std::string("`bool`")).help("compare it, or write `true` or `false`");
+      sink_->emit(range, diag::StandsWhere, describe(value), std::string("`bool`"))
+          .help("compare it, or write `true` or `false`");
       return std::nullopt;
     }
     if (i->rows != RowsUse::None) {
@@ -137,7 +141,9 @@ std::optional<std::vector<TensorDatum>> TensorOps::unify(const std::vector<Datum
       first = tensor;
       firstIndex = i;
     } else if (tensor->type.dtype != first->type.dtype) {
-      sink_->emit(range, diag::DtypesDiffer, std::string(what.substr(1, what.size() - 2)), printType(first->type), printType(tensor->type))
+      sink_
+          ->emit(range, diag::DtypesDiffer, std::string(what.substr(1, what.size() - 2)), printType(first->type),
+                 printType(tensor->type))
           .label(ranges[firstIndex], printType(first->type))
           .label(ranges[i], printType(tensor->type))
           .help("tensors never convert by themselves: `cast(…, " + std::string(dtypeName(first->type.dtype)) + ")`");
@@ -171,15 +177,16 @@ std::optional<std::vector<std::int64_t>> TensorOps::broadcastShape(const std::ve
         size = own[i];
         continue;
       }
-      const TensorDatum* other = &operands.front();      // one that has the other size
+      const TensorDatum* other = &operands.front();  // one that has the other size
       for (const TensorDatum& each : operands) {
         const std::size_t fromEnd = own.size() - i;
         if (each.type.shape.size() < fromEnd || each.type.shape[each.type.shape.size() - fromEnd] != size) continue;
         other = &each;
         break;
       }
-      DiagBuilder builder = sink_->emit(range, diag::ShapesDoNotBroadcast, printType(other->type), printType(operand.type),
-                                        static_cast<std::int64_t>(own.size() - i), size, own[i]);
+      DiagBuilder builder =
+          sink_->emit(range, diag::ShapesDoNotBroadcast, printType(other->type), printType(operand.type),
+                      static_cast<std::int64_t>(own.size() - i), size, own[i]);
       for (const TensorDatum& each : operands) {
         builder.label(build_->function().value(each.id).range, printType(each.type));
       }
@@ -233,8 +240,8 @@ Datum TensorOps::broadcastTo(const TensorDatum& x, const std::vector<std::int64_
   return make(builder().broadcastTo(x.id, shape, range), range);
 }
 
-Datum TensorOps::slice(const TensorDatum& x, std::int64_t dim, std::int64_t start, std::int64_t limit, std::int64_t step,
-                       SourceRange range) {
+Datum TensorOps::slice(const TensorDatum& x, std::int64_t dim, std::int64_t start, std::int64_t limit,
+                       std::int64_t step, SourceRange range) {
   const std::size_t rank = x.type.shape.size();
   std::vector<std::int64_t> starts(rank, 0), limits = x.type.shape, steps(rank, 1);
   const auto at = static_cast<std::size_t>(dim);

@@ -1,5 +1,5 @@
-// TensorOps: what operators and builtins share when they emit ops: numbers that adapt to a dtype, NumPy broadcasting with
-// messages in the user's words, moves. Everything returns an error datum after having reported.
+// TensorOps: what operators and builtins share when they emit ops: numbers that adapt to a dtype, NumPy broadcasting
+// with messages in the user's words, moves. Everything returns an error datum after having reported.
 #pragma once
 
 #include "sema/datum.h"
@@ -26,9 +26,11 @@ class TensorOps {
   std::optional<Literal> literal(const Datum& value, DType dtype, SourceRange range);
   // A scalar constant; `value` must fit (int to any number type, float to float types, bool to bool).
   std::optional<TensorDatum> constant(const Datum& value, DType dtype, SourceRange range);
-  // Brings operands to the one dtype that the tensors among them have; reports when they disagree, or when none has one.
-  std::optional<std::vector<TensorDatum>> unify(const std::vector<Datum>& operands, const std::vector<SourceRange>& ranges,
-                                                std::string_view what, SourceRange range);
+  // Brings operands to the one dtype that the tensors among them have; reports when they disagree, or when none has
+  // one.
+  std::optional<std::vector<TensorDatum>> unify(const std::vector<Datum>& operands,
+                                                const std::vector<SourceRange>& ranges, std::string_view what,
+                                                SourceRange range);
 
   Datum map(std::string_view function, const std::vector<TensorDatum>& operands, SourceRange range);
   Datum cast(const TensorDatum& x, DType to, SourceRange range);

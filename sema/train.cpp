@@ -26,7 +26,8 @@ bool Elaborator::planOptions(TrainPlan& plan) {
       if (!count) {
         good = false;
       } else if (*count < 1) {
-        sink_.emit(option.value->range, diag::ValueDoesNotFit, std::string("`microbatches`"), std::to_string(*count), std::string("at least 1"));
+        sink_.emit(option.value->range, diag::ValueDoesNotFit, std::string("`microbatches`"), std::to_string(*count),
+                   std::string("at least 1"));
         good = false;
       } else {
         plan.microbatches = *count;
@@ -107,7 +108,7 @@ bool Elaborator::planTraining() {
     train_ = std::move(plan);
   }
   if (!train_) return good;
-  if (!good || sink_.errors() > 0) return false;      // parameters may be missing
+  if (!good || sink_.errors() > 0) return false;  // parameters may be missing
   if (!matchOptimizers(*train_)) return false;
   const std::int64_t errors = sink_.errors();
   addOptimizerStates();
@@ -168,9 +169,9 @@ bool Elaborator::matchOptimizers(TrainPlan& plan) {
   return good;
 }
 
-std::optional<TensorDatum> Elaborator::runOptimizer(const TrainPlan::Use& use, const std::vector<CallArgument>& arguments,
-                                                    std::int64_t parameter, const TensorDatum& weight,
-                                                    const TensorDatum& gradient) {
+std::optional<TensorDatum> Elaborator::runOptimizer(const TrainPlan::Use& use,
+                                                    const std::vector<CallArgument>& arguments, std::int64_t parameter,
+                                                    const TensorDatum& weight, const TensorDatum& gradient) {
   const ast::OptimizerDecl& decl = *use.optimizer.decl;
   const std::string& path = module_.parameters[static_cast<std::size_t>(parameter)].name;
   Frame frame;
@@ -227,7 +228,9 @@ void Elaborator::addOptimizerStates() {
 void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
   const auto* value = loss.as<TensorDatum>();
   if (value == nullptr || !value->type.isScalar() || !isFloat(value->type.dtype)) {
-    sink_.emit(frames_.back().resultRange, diag::NotAScalar, "the trained result of `" + train_->entry->name.text + "`", describe(loss))
+    sink_
+        .emit(frames_.back().resultRange, diag::NotAScalar, "the trained result of `" + train_->entry->name.text + "`",
+              describe(loss))
         .label(train_->range, "trained here")
         .help("`mean` it, or `sum`");
     return;
@@ -252,10 +255,12 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
     const Parameter& parameter = module_.parameters[p];
     const TensorDatum weight{sources[i], parameter.type, parameterExtras_[p].written};
     const TensorDatum gradient{gradientIds[i], parameter.type, nullptr};
-    const std::optional<TensorDatum> updated = runOptimizer(train_->uses[use], arguments[use], trained[i], weight, gradient);
+    const std::optional<TensorDatum> updated =
+        runOptimizer(train_->uses[use], arguments[use], trained[i], weight, gradient);
     if (!updated) continue;
     build.setParameter(trained[i], updated->id);
-    build.function().results.push_back({ResultKind::Parameter, parameter.name, trained[i], updated->id, Reduction::Sum, parameter.range});
+    build.function().results.push_back(
+        {ResultKind::Parameter, parameter.name, trained[i], updated->id, Reduction::Sum, parameter.range});
   }
 }
 

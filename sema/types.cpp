@@ -43,8 +43,12 @@ std::string flat(std::string_view text) {
 
 }  // namespace
 
-std::string Elaborator::sourceText(SourceRange range) const { return range.known() ? flat(sources_.text(range)) : ""; }
-std::string Elaborator::typeText(const ast::Type& type) const { return sourceText(type.range); }
+std::string Elaborator::sourceText(SourceRange range) const {
+  return range.known() ? flat(sources_.text(range)) : "";
+}
+std::string Elaborator::typeText(const ast::Type& type) const {
+  return sourceText(type.range);
+}
 
 std::string Elaborator::signatureText(const std::string& name, const std::vector<ast::Parameter>& parameters) const {
   std::vector<std::string> parts;
@@ -97,11 +101,14 @@ std::optional<std::vector<std::int64_t>> Elaborator::resolveShape(const ast::Nam
       const auto* list = sizes.as<ListDatum>();
       for (std::size_t i = 0; list != nullptr && i < list->items->size(); ++i) {
         const auto* size = (*list->items)[i].as<IntDatum>();
-        if (size == nullptr) list = nullptr;
-        else shape.push_back(size->value);
+        if (size == nullptr)
+          list = nullptr;
+        else
+          shape.push_back(size->value);
       }
       if (list == nullptr) {
-        sink_.emit(dim.spread.range, diag::ValueDoesNotFit, std::string("`...` in a shape"), describe(sizes), std::string("a list of ints"));
+        sink_.emit(dim.spread.range, diag::ValueDoesNotFit, std::string("`...` in a shape"), describe(sizes),
+                   std::string("a list of ints"));
         return std::nullopt;
       }
       continue;
@@ -147,7 +154,8 @@ std::optional<TypeSpec> Elaborator::resolveType(const ast::Type& type, Scope& sc
   }
   const std::optional<DType> dtype = name == "bool" ? DType::Bool : dtypeNamed(name, scope);
   if (!dtype) {
-    std::vector<std::string> names = {"f32", "bf16", "f16", "f64", "i32", "i64", "u8", "bool", "real", "wide", "int", "float", "string", "dtype", "axis"};
+    std::vector<std::string> names = {"f32",  "bf16", "f16", "f64",   "i32",    "i64",   "u8",  "bool",
+                                      "real", "wide", "int", "float", "string", "dtype", "axis"};
     for (const auto& [known, global] : scope.unit().globals) names.push_back(known);
     DiagBuilder builder = sink_.emit(named.name.range, diag::UnknownType, name);
     if (const std::optional<std::string> close = suggest(name, names)) {
@@ -167,14 +175,22 @@ namespace {
 
 std::string kindName(const TypeSpec& type) {
   switch (type.kind) {
-    case Kind::Int: return "int";
-    case Kind::Float: return "float";
-    case Kind::Bool: return "bool";
-    case Kind::String: return "string";
-    case Kind::DType: return "dtype";
-    case Kind::Axis: return "axis";
-    case Kind::List: return "[" + kindName(type.elements.front()) + "]";
-    case Kind::Tensor: return printType(type.tensor);
+    case Kind::Int:
+      return "int";
+    case Kind::Float:
+      return "float";
+    case Kind::Bool:
+      return "bool";
+    case Kind::String:
+      return "string";
+    case Kind::DType:
+      return "dtype";
+    case Kind::Axis:
+      return "axis";
+    case Kind::List:
+      return "[" + kindName(type.elements.front()) + "]";
+    case Kind::Tensor:
+      return printType(type.tensor);
     case Kind::Tuple: {
       std::vector<std::string> parts;
       for (const TypeSpec& element : type.elements) parts.push_back(kindName(element));
@@ -187,7 +203,8 @@ std::string kindName(const TypeSpec& type) {
 // Where declared and given shape first differ: "dim 1 is `hidden` = 256, given 64".
 std::string shapeDifference(const Type& wanted, const Written* written, const Type& given) {
   if (wanted.rank() != given.rank()) {
-    return "it has " + plural(given.rank(), "dim") + ", declared " + (wanted.rank() == 1 ? "is 1" : "are " + std::to_string(wanted.rank()));
+    return "it has " + plural(given.rank(), "dim") + ", declared " +
+           (wanted.rank() == 1 ? "is 1" : "are " + std::to_string(wanted.rank()));
   }
   for (std::size_t d = 0; d < wanted.shape.size(); ++d) {
     if (wanted.shape[d] == given.shape[d]) continue;
@@ -195,7 +212,8 @@ std::string shapeDifference(const Type& wanted, const Written* written, const Ty
     if (written != nullptr && d < written->dims.size() && written->dims[d] != std::to_string(wanted.shape[d])) {
       name = "`" + written->dims[d] + "` = ";
     }
-    return "dim " + std::to_string(d) + " is declared " + name + std::to_string(wanted.shape[d]) + " and given " + std::to_string(given.shape[d]);
+    return "dim " + std::to_string(d) + " is declared " + name + std::to_string(wanted.shape[d]) + " and given " +
+           std::to_string(given.shape[d]);
   }
   return "";
 }
@@ -216,15 +234,21 @@ Datum Elaborator::convert(const Datum& value, const TypeSpec& type, SourceRange 
   };
   switch (type.kind) {
     case Kind::Int:
-      if (const auto* axis = value.as<AxisDatum>(); axis != nullptr && axis->name == "devices") return makeInt(productOf(axis->axes));
+      if (const auto* axis = value.as<AxisDatum>(); axis != nullptr && axis->name == "devices")
+        return makeInt(productOf(axis->axes));
       return value.is<IntDatum>() ? value : mismatch();
     case Kind::Float:
-      if (const auto* i = value.as<IntDatum>()) return FloatDatum{static_cast<double>(i->value), derived(i->rows, i->rows)};
+      if (const auto* i = value.as<IntDatum>())
+        return FloatDatum{static_cast<double>(i->value), derived(i->rows, i->rows)};
       return value.is<FloatDatum>() ? value : mismatch();
-    case Kind::Bool: return value.is<BoolDatum>() ? value : mismatch();
-    case Kind::String: return value.is<StringDatum>() ? value : mismatch();
-    case Kind::DType: return value.is<DTypeDatum>() ? value : mismatch();
-    case Kind::Axis: return value.is<AxisDatum>() ? value : mismatch();
+    case Kind::Bool:
+      return value.is<BoolDatum>() ? value : mismatch();
+    case Kind::String:
+      return value.is<StringDatum>() ? value : mismatch();
+    case Kind::DType:
+      return value.is<DTypeDatum>() ? value : mismatch();
+    case Kind::Axis:
+      return value.is<AxisDatum>() ? value : mismatch();
     case Kind::List: {
       std::vector<Datum> items;
       if (const auto* list = value.as<ListDatum>()) {
@@ -245,12 +269,14 @@ Datum Elaborator::convert(const Datum& value, const TypeSpec& type, SourceRange 
       if (tuple == nullptr || tuple->items->size() != type.elements.size()) return mismatch();
       std::vector<Datum> items;
       for (std::size_t i = 0; i < type.elements.size(); ++i) {
-        items.push_back(convert((*tuple->items)[i], type.elements[i], range, "part " + std::to_string(i) + " of " + what));
+        items.push_back(
+            convert((*tuple->items)[i], type.elements[i], range, "part " + std::to_string(i) + " of " + what));
         if (items.back().isError()) return {};
       }
       return makeTuple(std::move(items));
     }
-    case Kind::Tensor: break;
+    case Kind::Tensor:
+      break;
   }
   Datum tensor = value;
   if (!value.is<TensorDatum>()) {
@@ -284,7 +310,7 @@ bool Elaborator::infer(const ast::Type& type, const Datum& value, const std::vec
   if (generics.empty()) return true;
   if (const auto* tuple = ast::as<ast::TupleType>(type)) {
     const auto* items = value.as<TupleDatum>();
-    if (items == nullptr || items->items->size() != tuple->elements.size()) return true;   // convert reports
+    if (items == nullptr || items->items->size() != tuple->elements.size()) return true;  // convert reports
     for (std::size_t i = 0; i < tuple->elements.size(); ++i) {
       if (!infer(*tuple->elements[i], (*items->items)[i], generics, values, what, range)) return false;
     }
@@ -312,11 +338,13 @@ bool Elaborator::infer(const ast::Type& type, const Datum& value, const std::vec
     if (!bind(named->name.text, DTypeDatum{tensor->type.dtype}, "`" + what + "`")) return false;
   }
   const std::size_t rank = tensor->type.shape.size();
-  const bool hasSpread = std::any_of(named->dims.begin(), named->dims.end(), [](const ast::Dim& dim) { return dim.size == nullptr; });
+  const bool hasSpread =
+      std::any_of(named->dims.begin(), named->dims.end(), [](const ast::Dim& dim) { return dim.size == nullptr; });
   const std::size_t fixed = named->dims.size() - (hasSpread ? 1 : 0);
   if (rank < fixed || (!hasSpread && rank != fixed)) {
-    sink_.emit(range, diag::RankDiffers, what, typeText(type), describe(value),
-               plural(static_cast<std::int64_t>(rank), "dim"))
+    sink_
+        .emit(range, diag::RankDiffers, what, typeText(type), describe(value),
+              plural(static_cast<std::int64_t>(rank), "dim"))
         .label(type.range, "declared here");
     return false;
   }
@@ -324,7 +352,8 @@ bool Elaborator::infer(const ast::Type& type, const Datum& value, const std::vec
   for (const ast::Dim& dim : named->dims) {
     if (dim.size == nullptr) {
       std::vector<Datum> sizes;
-      for (std::size_t i = 0; i < rank - fixed; ++i) sizes.push_back(ops()->dimSize(*tensor, static_cast<std::int64_t>(at++)));
+      for (std::size_t i = 0; i < rank - fixed; ++i)
+        sizes.push_back(ops()->dimSize(*tensor, static_cast<std::int64_t>(at++)));
       if (isGeneric(generics, dim.spread.text, ast::Generic::Kind::Dims) &&
           !bind(dim.spread.text, makeList(std::move(sizes)), "`" + what + "`")) {
         return false;

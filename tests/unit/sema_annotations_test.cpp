@@ -4,7 +4,7 @@
 namespace gshard {
 namespace {
 
-using namespace testing_sema;   // NOLINT
+using namespace testing_sema;  // NOLINT
 
 std::string shown(const Module& module, const std::optional<Annotation>& annotation) {
   if (!annotation) return "none";
@@ -26,10 +26,12 @@ entry fn f(p: f32[n, 6] @split(n, a) @split(-1, b), q: f32[4, 6] @split(1, a, b)
 )");
   ASSERT_TRUE(program->module) << program->rendered();
   const Module& module = *program->module;
-  const std::vector<std::string> expected = {"{[a, b]}", "{[_, (a, b)]}", "{[_]}", "{[(a, b), _, _]}", "{[a, _]} open",
-                                             "{[(a, b)]}", "{[_, (a, b)]}", "{[_]}", "none", "{[b]}"};
+  const std::vector<std::string> expected = {"{[a, b]}",      "{[_, (a, b)]}", "{[_]}",         "{[(a, b), _, _]}",
+                                             "{[a, _]} open", "{[(a, b)]}",    "{[_, (a, b)]}", "{[_]}",
+                                             "none",          "{[b]}"};
   const Function& f = *module.find("f");
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(shown(module, f.arguments[i].annotation), expected[i]) << i;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(shown(module, f.arguments[i].annotation), expected[i]) << i;
   EXPECT_EQ(f.type(f.arguments[9].value).shape, (std::vector<std::int64_t>{6}));
 }
 
@@ -87,17 +89,17 @@ train loss with optim.adam(lr: 0.1)
   for (const Parameter& parameter : module.parameters) found[parameter.name] = shown(module, parameter.annotation);
   for (const State& state : module.states) found[state.name] = shown(module, state.annotation);
   EXPECT_EQ(found.at("net.w"), "{[data, _]} stored");
-  EXPECT_EQ(found.at("net.b"), "none");                       // shorter than the axis
+  EXPECT_EQ(found.at("net.b"), "none");  // shorter than the axis
   EXPECT_EQ(found.at("blocks.0.w"), "none");
   EXPECT_EQ(found.at("blocks.1.w"), "{[_, data]}");
-  EXPECT_EQ(found.at("net.w.adam.m"), "{[data, _]} open");    // the last pattern that matches counts
+  EXPECT_EQ(found.at("net.w.adam.m"), "{[data, _]} open");  // the last pattern that matches counts
   EXPECT_EQ(found.at("net.b.adam.v"), "none");
   const Function& loss = *module.find("loss");
   EXPECT_EQ(shown(module, loss.arguments[0].annotation), "{[data, _]}");
   EXPECT_EQ(shown(module, loss.arguments[1].annotation), "none");
   std::int64_t annotated = 0;
   for (const Op& op : loss.ops) annotated += op.kind == OpKind::Annotate && op.phase == Phase::Forward ? 1 : 0;
-  EXPECT_EQ(annotated, 2);                                    // u of both blocks
+  EXPECT_EQ(annotated, 2);  // u of both blocks
   for (const Diagnostic& diagnostic : program->sink.diagnostics()) EXPECT_EQ(diagnostic.code, "R0201");
 }
 
@@ -116,9 +118,12 @@ TEST(SemaAnnotations, DevicesAndMeshOptions) {
 
 TEST(SemaAnnotations, EqualSitesAndDeepCalls) {
   // Two parameters whose paths have one hash would share their random numbers.
-  EXPECT_EQ(elaborateText("model N() { param irxjumt: f32 = normal() param aaulkit: f32 = normal() }\nlet net = N()\n")->codes(), "E0254");
+  EXPECT_EQ(elaborateText("model N() { param irxjumt: f32 = normal() param aaulkit: f32 = normal() }\nlet net = N()\n")
+                ->codes(),
+            "E0254");
   std::string deep = "fn f0(x: int) -> int { return x }\n";
-  for (int i = 1; i <= 101; ++i) deep += "fn f" + std::to_string(i) + "(x: int) -> int { return f" + std::to_string(i - 1) + "(x) }\n";
+  for (int i = 1; i <= 101; ++i)
+    deep += "fn f" + std::to_string(i) + "(x: int) -> int { return f" + std::to_string(i - 1) + "(x) }\n";
   EXPECT_EQ(elaborateText(deep + "const c = f99(1)\n")->codes(), "");
   EXPECT_EQ(elaborateText(deep + "const c = f101(1)\n")->codes(), "E0230");
 }

@@ -1,12 +1,12 @@
 // Builtins against NumPy's answers, worked out by hand.
-#include "sema_harness.h"
-
 #include <cmath>
+
+#include "sema_harness.h"
 
 namespace gshard {
 namespace {
 
-using namespace testing_sema;   // NOLINT
+using namespace testing_sema;  // NOLINT
 using Numbers = std::vector<double>;
 
 const char* const kBefore = R"(
@@ -14,7 +14,9 @@ fn a() { return reshape(cast(iota(6), f32), [2, 3]) }
 fn i(values: [int]) { return stack([cast(v, i32) for v in values]) }
 )";
 
-Numbers value(const std::string& expression, const std::string& type) { return numbers(evaluateExpression(expression, type, kBefore)); }
+Numbers value(const std::string& expression, const std::string& type) {
+  return numbers(evaluateExpression(expression, type, kBefore));
+}
 
 TEST(SemaBuiltins, Elementwise) {
   EXPECT_EQ(value("floordiv(i([7, -7]), 2)", "i32[2]"), (Numbers{3, -4}));
@@ -69,7 +71,8 @@ TEST(SemaBuiltins, Shapes) {
   EXPECT_EQ(value("split(a(), 3, axis: 1)[1]", "f32[2, 1]"), (Numbers{1, 4}));
   EXPECT_EQ(value("split(a(), [1, 2], axis: -1)[1]", "f32[2, 2]"), (Numbers{1, 2, 4, 5}));
   EXPECT_EQ(value("pad(a()[0], low: 1, high: -1, interior: 1, value: 9)", "f32[5]"), (Numbers{9, 0, 9, 1, 9}));
-  EXPECT_EQ(value("pad(a(), low: [0, 1], high: [0, 0], value: a()[1, 2])", "f32[2, 4]"), (Numbers{5, 0, 1, 2, 5, 3, 4, 5}));
+  EXPECT_EQ(value("pad(a(), low: [0, 1], high: [0, 0], value: a()[1, 2])", "f32[2, 4]"),
+            (Numbers{5, 0, 1, 2, 5, 3, 4, 5}));
   EXPECT_EQ(value("reverse(a(), axis: [0, 1])", "f32[2, 3]"), (Numbers{5, 4, 3, 2, 1, 0}));
   EXPECT_EQ(value("full([2], 0.5) + zeros([2]) + ones_like(a()[0, 0:2])", "f32[2]"), (Numbers{1.5, 1.5}));
   EXPECT_EQ(value("iota([2, 2], axis: 1)", "i32[2, 2]"), (Numbers{0, 1, 0, 1}));
@@ -87,13 +90,16 @@ TEST(SemaBuiltins, Indexing) {
 }
 
 TEST(SemaBuiltins, SixteenBitSumsRoundByACast) {
-  const auto program = elaborateText("entry fn f(x: bf16[3]) -> bf16 { return sum(x) }\nentry fn g(x: bf16[2, 2]) -> bf16[2, 2] { return matmul(x, x) }\n");
+  const auto program = elaborateText(
+      "entry fn f(x: bf16[3]) -> bf16 { return sum(x) }\nentry fn g(x: bf16[2, 2]) -> bf16[2, 2] { return matmul(x, x) "
+      "}\n");
   ASSERT_TRUE(program->module) << program->rendered();
   const std::string text = printModule(*program->module);
   EXPECT_NE(text.find("reduce sum %x {dims = [0]} : f32"), std::string::npos) << text;
   EXPECT_NE(text.find("cast %reduce"), std::string::npos) << text;
   // Rounded once: 256 + 1 + 1 is 258 in bf16, while 256 + 1 alone stays 256.
-  EXPECT_EQ(numbers(run(*program->module, "f", {{"x", tensor(DType::BF16, {3}, {256, 1, 1})}}).at("result")), (Numbers{258}));
+  EXPECT_EQ(numbers(run(*program->module, "f", {{"x", tensor(DType::BF16, {3}, {256, 1, 1})}}).at("result")),
+            (Numbers{258}));
 }
 
 TEST(SemaBuiltins, RandomValuesKeepTheirRanges) {

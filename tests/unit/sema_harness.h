@@ -21,7 +21,7 @@ struct Program {
   CollectingSink sink;
   std::optional<Module> module;
 
-  std::string codes() const {                // "E0201 W0201"
+  std::string codes() const {  // "E0201 W0201"
     std::string text;
     for (const Diagnostic& diagnostic : sink.diagnostics()) text += (text.empty() ? "" : " ") + diagnostic.code;
     return text;
@@ -72,7 +72,7 @@ inline std::vector<double> numbers(const Tensor& tensor) {
   return result;
 }
 
-using Tensors = std::map<std::string, Tensor>;   // by name: inputs, parameters, states, settings, results
+using Tensors = std::map<std::string, Tensor>;  // by name: inputs, parameters, states, settings, results
 
 // Parameters and states as `init` makes them.
 inline Tensors initialValues(const Module& module) {
@@ -89,7 +89,8 @@ struct RunOptions {
 };
 
 // Results by name; results that are parameters or states have the name of what they replace.
-inline Tensors run(const Module& module, const std::string& name, const Tensors& given, const RunOptions& options = {}) {
+inline Tensors run(const Module& module, const std::string& name, const Tensors& given,
+                   const RunOptions& options = {}) {
   const Function* function = module.find(name);
   if (function == nullptr) {
     ADD_FAILURE() << "no function " << name;
@@ -126,7 +127,8 @@ inline void expectNear(const Tensor& actual, const std::vector<double>& expected
 }
 
 // Elaborates `entry fn f() -> TYPE { return EXPRESSION }` after `before` and evaluates it.
-inline Tensor evaluateExpression(const std::string& expression, const std::string& type = "f32", const std::string& before = "") {
+inline Tensor evaluateExpression(const std::string& expression, const std::string& type = "f32",
+                                 const std::string& before = "") {
   const auto program = elaborateText(before + "\nentry fn f() -> " + type + " { return " + expression + " }\n");
   if (!program->module) {
     ADD_FAILURE() << expression << "\n" << program->rendered();

@@ -1,10 +1,11 @@
-// The language: compile-time values, generics, control flow, tuples, indices, builtins, against numbers worked out by hand.
+// The language: compile-time values, generics, control flow, tuples, indices, builtins, against numbers worked out by
+// hand.
 #include "sema_harness.h"
 
 namespace gshard {
 namespace {
 
-using namespace testing_sema;   // NOLINT
+using namespace testing_sema;  // NOLINT
 using Numbers = std::vector<double>;
 
 TEST(SemaLanguage, CompileTimeArithmetic) {
@@ -19,8 +20,9 @@ TEST(SemaLanguage, CompileTimeArithmetic) {
 }
 
 TEST(SemaLanguage, ConstantsAreOverridden) {
-  const std::string text = "const n = 3\nconst scale = 0.5\nconst name = \"a\"\nconst m = n * 2\n"
-                           "entry fn f() -> f32[m] { return full([m], scale) }\n";
+  const std::string text =
+      "const n = 3\nconst scale = 0.5\nconst name = \"a\"\nconst m = n * 2\n"
+      "entry fn f() -> f32[m] { return full([m], scale) }\n";
   ElaborateOptions options = defaults();
   EXPECT_EQ(run(*elaborateText(text)->module, "f", {}).at("result").type.shape, (std::vector<std::int64_t>{6}));
   options.defines = {{"n", "4"}, {"scale", "2"}, {"name", "bc"}};
@@ -77,7 +79,8 @@ entry fn f(x: f64[2, 3, 4], y: f32[2, 3]) -> (f64[2, 3], f32[2, 2]) { return (ro
   ASSERT_TRUE(program->module) << program->rendered();
   Numbers x(24);
   for (int i = 0; i < 24; ++i) x[i] = i;
-  const Tensors result = run(*program->module, "f", {{"x", tensor(DType::F64, {2, 3, 4}, x)}, {"y", floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
+  const Tensors result =
+      run(*program->module, "f", {{"x", tensor(DType::F64, {2, 3, 4}, x)}, {"y", floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
   EXPECT_EQ(numbers(result.at("result.0")), (Numbers{1.5, 5.5, 9.5, 13.5, 17.5, 21.5}));
   EXPECT_EQ(numbers(result.at("result.1")), (Numbers{20, 38, 38, 83}));
 }
@@ -104,7 +107,9 @@ entry fn f(x: f32[2]) -> (f32[2], f32[2]) {
 
 TEST(SemaLanguage, Indices) {
   const std::string before = "fn x() { return reshape(cast(iota(24), f32), [2, 3, 4]) }";
-  const auto value = [&](const std::string& index, const std::string& type) { return numbers(evaluateExpression("x()" + index, type, before)); };
+  const auto value = [&](const std::string& index, const std::string& type) {
+    return numbers(evaluateExpression("x()" + index, type, before));
+  };
   EXPECT_EQ(value("[1, 2, 3]", "f32"), (Numbers{23}));
   EXPECT_EQ(value("[-1, 0]", "f32[4]"), (Numbers{12, 13, 14, 15}));
   EXPECT_EQ(value("[0, ::2, 1:3]", "f32[2, 2]"), (Numbers{1, 2, 9, 10}));
@@ -154,7 +159,8 @@ entry fn peek() -> f32[2] { return net.blocks[1].w + net.mixed[0].w }
   const Module& module = *program->module;
   std::vector<std::string> names;
   for (const Parameter& parameter : module.parameters) names.push_back(parameter.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"net.blocks.0.w", "net.blocks.1.w", "net.mixed.0.w", "net.mixed.1.0.w", "net.bias"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"net.blocks.0.w", "net.blocks.1.w", "net.mixed.0.w", "net.mixed.1.0.w",
+                                             "net.bias"}));
   Tensors values = initialValues(module);
   EXPECT_EQ(numbers(values.at("net.mixed.1.0.w")), (Numbers{20, 20}));
   values["x"] = floats({1, 2}, {1, 2});
@@ -210,7 +216,8 @@ entry fn f() -> (f32[4], f32[4], f32[4]) {
   EXPECT_NE(numbers(drawn.at("result.0")), numbers(drawn.at("result.1")));
   EXPECT_NE(numbers(drawn.at("result.0")), numbers(drawn.at("result.2")));
   // What comes before a parameter does not change it.
-  const auto other = elaborateText("model Two() { param x: f32 = uniform() param a: f32[4] = uniform() }\nlet one = Two()\n");
+  const auto other =
+      elaborateText("model Two() { param x: f32 = uniform() param a: f32[4] = uniform() }\nlet one = Two()\n");
   ASSERT_TRUE(other->module) << other->rendered();
   EXPECT_EQ(numbers(initialValues(*other->module).at("one.a")), numbers(values.at("one.a")));
 }
@@ -236,14 +243,16 @@ entry fn f(x: f32[2]) -> (f32[2], f32[2], f32[2]) {
 }
 
 TEST(SemaLanguage, DefinitionsInAnyOrderAndLazily) {
-  const auto program = elaborateText("const a = b + 1\nconst b = c()\nfn c() { return 2 }\nentry fn f() -> i32 { return a }\n");
+  const auto program =
+      elaborateText("const a = b + 1\nconst b = c()\nfn c() { return 2 }\nentry fn f() -> i32 { return a }\n");
   ASSERT_TRUE(program->module) << program->rendered();
   EXPECT_EQ(numbers(run(*program->module, "f", {}).at("result")), (Numbers{3}));
   EXPECT_EQ(elaborateText("const a = b\nconst b = a\n")->codes(), "E0214");
 }
 
 TEST(SemaLanguage, EndlessLoopsEnd) {
-  const auto program = elaborateText("fn f() { let n = 0 for i in 0..2000 { for j in 0..2000 { n = n + 1 } } return n }\nconst c = f()\n");
+  const auto program = elaborateText(
+      "fn f() { let n = 0 for i in 0..2000 { for j in 0..2000 { n = n + 1 } } return n }\nconst c = f()\n");
   EXPECT_EQ(program->codes().substr(0, 5), program->codes());
   EXPECT_NE(program->rendered().find("1000000 statements"), std::string::npos) << program->rendered();
 }

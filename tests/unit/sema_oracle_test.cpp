@@ -1,15 +1,14 @@
 // The outside oracle: gradients, ten losses and the final parameters of examples/mlp_small.gsd against what JAX and
 // PyTorch agree on (tests/oracle), computed here in f32 by the evaluator.
-#include "sema_harness.h"
-
 #include <cmath>
 
 #include "runtime/array.h"
+#include "sema_harness.h"
 
 namespace gshard {
 namespace {
 
-using namespace testing_sema;   // NOLINT
+using namespace testing_sema;  // NOLINT
 
 TEST(SemaOracle, SmallNetworkTrainsAsItsPeers) {
   std::map<std::string, std::vector<double>> oracle;
@@ -37,7 +36,8 @@ TEST(SemaOracle, SmallNetworkTrainsAsItsPeers) {
   }
   for (int step = 0; step < 10; ++step) {
     const Tensors result = run(module, "loss", values, {.step = step, .steps = 10, .eval = {}});
-    EXPECT_NEAR(numbers(result.at("loss"))[0], oracle.at("losses")[static_cast<std::size_t>(step)], 1e-6) << "step " << step;
+    EXPECT_NEAR(numbers(result.at("loss"))[0], oracle.at("losses")[static_cast<std::size_t>(step)], 1e-6)
+        << "step " << step;
     for (const auto& [name, value] : result) {
       if (name != "loss") values[name] = value;
     }

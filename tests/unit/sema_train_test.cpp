@@ -1,18 +1,19 @@
 // Training, rows, layouts, stdlib and the examples: elaborated and run by the evaluator.
-#include "sema_harness.h"
-
 #include <cmath>
+
+#include "sema_harness.h"
 
 namespace gshard {
 namespace {
 
-using namespace testing_sema;   // NOLINT
+using namespace testing_sema;  // NOLINT
 using Numbers = std::vector<double>;
 
 std::unique_ptr<Program> elaborateExample(const std::string& name, const ElaborateOptions& options = defaults()) {
   auto program = std::make_unique<Program>();
   std::string error;
-  const std::optional<FileId> file = program->sources.addFileFromDisk(std::string(GSHARD_SOURCE_DIR "/examples/") + name, error);
+  const std::optional<FileId> file =
+      program->sources.addFileFromDisk(std::string(GSHARD_SOURCE_DIR "/examples/") + name, error);
   if (!file) {
     ADD_FAILURE() << error;
     return program;
@@ -46,12 +47,12 @@ train loss with optim.sgd(lr: 0.5, momentum: 0.5)
   values["x"] = floats({2}, {1, 3});
   Tensors result = run(module, "loss", values);
   EXPECT_EQ(numbers(result.at("loss")), (Numbers{4}));
-  EXPECT_EQ(numbers(result.at("m.w")), (Numbers{1}));          // 2 - 0.5 * 2
+  EXPECT_EQ(numbers(result.at("m.w")), (Numbers{1}));  // 2 - 0.5 * 2
   EXPECT_EQ(numbers(result.at("m.w.sgd.m")), (Numbers{2}));
   values["m.w"] = result.at("m.w");
   values["m.w.sgd.m"] = result.at("m.w.sgd.m");
   result = run(module, "loss", values);
-  EXPECT_EQ(numbers(result.at("m.w")), (Numbers{-0.5}));       // 1 - 0.5 * (0.5 * 2 + 2)
+  EXPECT_EQ(numbers(result.at("m.w")), (Numbers{-0.5}));  // 1 - 0.5 * (0.5 * 2 + 2)
   EXPECT_EQ(numbers(run(module, "loss.eval", values).at("loss")), (Numbers{2}));
 }
 
@@ -207,7 +208,7 @@ train loss with optim.sgd(lr: 0.1) { microbatches: 3 }
   EXPECT_EQ(elaborateText(text, options)->module->find("predict")->rows, 17);
 }
 
-TEST(SemaTrain, CrossEntropyOfTheCases) {   // cases.md T22
+TEST(SemaTrain, CrossEntropyOfTheCases) {  // cases.md T22
   const std::string text = R"(
 import nn
 entry fn loss(z: f32[1, 4], y: i32[1]) -> f32 { return mean(nn.cross_entropy(z, y)) }
@@ -217,17 +218,24 @@ entry fn three(z: f32[3, 4], y: i32[3]) -> f32 { return sum(nn.cross_entropy(z, 
   const auto program = elaborateText(text);
   ASSERT_TRUE(program->module) << program->rendered();
   const Module& module = *program->module;
-  expectNear(run(module, "loss", {{"z", floats({1, 4}, {0, 1, 2, 3})}, {"y", ints({1}, {3})}}).at("result"), {0.4401897});
-  expectNear(run(module, "loss", {{"z", floats({1, 4}, {100, 101, 102, 103})}, {"y", ints({1}, {3})}}).at("result"), {0.4401897});
+  expectNear(run(module, "loss", {{"z", floats({1, 4}, {0, 1, 2, 3})}, {"y", ints({1}, {3})}}).at("result"),
+             {0.4401897});
+  expectNear(run(module, "loss", {{"z", floats({1, 4}, {100, 101, 102, 103})}, {"y", ints({1}, {3})}}).at("result"),
+             {0.4401897});
   expectNear(run(module, "slope", {{"z", floats({1, 4}, {0, 1, 2, 3})}, {"y", ints({1}, {3})}}).at("result"),
              {0.032059, 0.087144, 0.236883, -0.356086});
-  EXPECT_TRUE(std::isnan(numbers(run(module, "loss", {{"z", floats({1, 4}, {0, 1, 2, 3})}, {"y", ints({1}, {4})}}).at("result"))[0]));
-  expectNear(run(module, "three", {{"z", floats({3, 4}, {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3})}, {"y", ints({3}, {3, -1, 0})}}).at("result"),
-             {1.9401897});
+  EXPECT_TRUE(std::isnan(
+      numbers(run(module, "loss", {{"z", floats({1, 4}, {0, 1, 2, 3})}, {"y", ints({1}, {4})}}).at("result"))[0]));
+  expectNear(
+      run(module, "three", {{"z", floats({3, 4}, {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3})}, {"y", ints({3}, {3, -1, 0})}})
+          .at("result"),
+      {1.9401897});
 }
 
 TEST(SemaTrain, Prelude) {
-  const auto value = [](const std::string& expression) { return numbers(evaluateExpression(expression, "f32", "fn v(x: float) { return cast(x, f32) }"))[0]; };
+  const auto value = [](const std::string& expression) {
+    return numbers(evaluateExpression(expression, "f32", "fn v(x: float) { return cast(x, f32) }"))[0];
+  };
   EXPECT_NEAR(value("sigmoid(v(0.5))"), 0.62245933, 1e-6);
   EXPECT_NEAR(value("silu(v(-1.0))"), -0.26894142, 1e-6);
   EXPECT_NEAR(value("gelu(v(1.0))"), 0.84119199, 1e-6);
@@ -236,7 +244,8 @@ TEST(SemaTrain, Prelude) {
   EXPECT_NEAR(value("softplus(v(100.0))"), 100, 1e-6);
   EXPECT_NEAR(value("logsumexp(cast(iota(3), f32) + 1000.0)"), 1002.4076, 1e-3);
   EXPECT_NEAR(value("norm(cast(iota(5), f32))"), 5.4772256, 1e-6);
-  expectNear(evaluateExpression("softmax(cast(iota(5), f32) + 1.0)", "f32[5]"), {0.011656, 0.031685, 0.086129, 0.234122, 0.636409});
+  expectNear(evaluateExpression("softmax(cast(iota(5), f32) + 1.0)", "f32[5]"),
+             {0.011656, 0.031685, 0.086129, 0.234122, 0.636409});
   expectNear(evaluateExpression("log_softmax(cast(iota(2), f32))", "f32[2]"), {-1.3132617, -0.3132617});
   EXPECT_EQ(numbers(evaluateExpression("eye(2)", "f32[2, 2]")), (Numbers{1, 0, 0, 1}));
   EXPECT_EQ(numbers(evaluateExpression("tril(ones([2, 3]))", "f32[2, 3]")), (Numbers{1, 0, 0, 1, 1, 0}));
