@@ -19,7 +19,7 @@ void appendAxis(AxisList& list, const AxisRef& ref) {
 AxisList commonPrefix(const AxisList& a, const AxisList& b) {
   AxisList result;
   std::size_t i = 0, j = 0;
-  AxisRef x, y;                                  // what is left of a[i] and b[j]; size 1: take the next
+  AxisRef x, y;  // what is left of a[i] and b[j]; size 1: take the next
   for (;;) {
     if (x.size == 1) {
       if (i == a.size()) return result;
@@ -33,7 +33,7 @@ AxisList commonPrefix(const AxisList& a, const AxisList& b) {
     const std::int64_t shared = std::gcd(x.size, y.size);
     if (shared == 1) return result;
     appendAxis(result, {x.axis, x.pre, shared});
-    if (shared != x.size && shared != y.size) return result;   // the two cut the axis at places that do not nest
+    if (shared != x.size && shared != y.size) return result;  // the two cut the axis at places that do not nest
     x = {x.axis, x.pre * shared, x.size / shared};
     y = {y.axis, y.pre * shared, y.size / shared};
   }

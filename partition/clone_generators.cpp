@@ -1,5 +1,5 @@
-// Constants, iota and broadcast scalars cost nothing to make twice. One copy per use before propagation lets each be split
-// as its use is, instead of tying unrelated ops together; merge_generators.cpp joins what came out alike.
+// Constants, iota and broadcast scalars cost nothing to make twice. One copy per use before propagation lets each be
+// split as its use is, instead of tying unrelated ops together; merge_generators.cpp joins what came out alike.
 #include "ir/op_table.h"
 #include "partition/passes.h"
 
@@ -16,15 +16,17 @@ bool isGenerator(const Function& function, const Op& op) {
 
 void cloneIn(Function& function) {
   std::vector<std::int64_t> uses = useCounts(function);
-  std::vector<std::int64_t> generator(function.values.size(), -1);   // per value: its op, while it has uses to give copies to
+  std::vector<std::int64_t> generator(function.values.size(),
+                                      -1);  // per value: its op, while it has uses to give copies to
   std::vector<std::vector<Op>> copies(function.ops.size());
   for (std::size_t i = 0; i < function.ops.size(); ++i) {
-    if (isGenerator(function, function.ops[i])) generator[function.ops[i].results[0].index] = static_cast<std::int64_t>(i);
+    if (isGenerator(function, function.ops[i]))
+      generator[function.ops[i].results[0].index] = static_cast<std::int64_t>(i);
   }
   const auto redirect = [&](ValueId& use) {
     const std::int64_t at = generator[use.index];
     if (at < 0 || uses[use.index] < 2) return;
-    --uses[use.index];                                               // the last use keeps the original
+    --uses[use.index];  // the last use keeps the original
     Op copy = function.ops[static_cast<std::size_t>(at)];
     Value value = function.value(use);
     use = function.addValue(std::move(value));

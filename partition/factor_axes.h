@@ -7,7 +7,7 @@
 
 namespace gshard {
 
-using FactorAxes = std::vector<AxisList>;        // per factor of an op, the axes that split it
+using FactorAxes = std::vector<AxisList>;  // per factor of an op, the axes that split it
 
 // The axes of one dim as they fall on its factors: of as long a prefix of `axes` as factors can express.
 std::vector<AxisList> cutAtFactors(const OpFactors& factors, const std::vector<int>& dimFactors, std::int64_t dimSize,
@@ -16,8 +16,8 @@ std::vector<AxisList> cutAtFactors(const OpFactors& factors, const std::vector<i
 // The split of a tensor whose dims have these factors.
 std::vector<AxisList> dimsOfFactors(const OpFactors::DimFactors& dims, const FactorAxes& axes);
 
-// Drops axes from the ends of factors until every tensor of the op can express the rest: a minor factor of a reshaped dim
-// is split only when all before it are, fully and evenly.
+// Drops axes from the ends of factors until every tensor of the op can express the rest: a minor factor of a reshaped
+// dim is split only when all before it are, fully and evenly.
 void makeExpressible(const OpView& op, const OpFactors& factors, FactorAxes& axes);
 
 // A tensor of an op: operands first, then results.

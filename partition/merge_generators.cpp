@@ -23,7 +23,7 @@ bool isGenerator(const Function& function, const Op& op) {
 
 void mergeIn(Function& function) {
   std::map<std::pair<OpKind, std::vector<ValueId>>, std::vector<Known>> known;
-  std::vector<ValueId> now(function.values.size());      // per value: what stands for it
+  std::vector<ValueId> now(function.values.size());  // per value: what stands for it
   const auto resolve = [&](ValueId& use) {
     if (now[use.index].known()) use = now[use.index];
   };

@@ -1,5 +1,5 @@
-// The choice of how an op runs. Candidates are the views of its tensors: a tensor's split decides the factors that it has,
-// alone or joined by what the others can add. Each is costed as bytes moved + repeated flops / 16.
+// The choice of how an op runs. Candidates are the views of its tensors: a tensor's split decides the factors that it
+// has, alone or joined by what the others can add. Each is costed as bytes moved + repeated flops / 16.
 #include "partition/op_plan.h"
 
 #include <algorithm>
@@ -51,7 +51,8 @@ class Chooser {
     const OpFactors::DimFactors& dims = dimFactorsOf(factors_, ref);
     for (std::size_t dim = 0; dim < dims.size(); ++dim) {
       if (dims[dim].empty() || sharding.dims[dim].empty()) continue;
-      const std::vector<AxisList> cut = cutAtFactors(factors_, dims[dim], typeOf(op_, ref).shape[dim], sharding.dims[dim]);
+      const std::vector<AxisList> cut =
+          cutAtFactors(factors_, dims[dim], typeOf(op_, ref).shape[dim], sharding.dims[dim]);
       for (std::size_t i = 0; i < cut.size(); ++i) extendFactor(axes, dims[dim][i], cut[i]);
     }
   }
@@ -69,7 +70,8 @@ class Chooser {
 
   std::vector<std::pair<TensorRef, const Sharding*>> leaders() const {
     std::vector<std::pair<TensorRef, const Sharding*>> result;
-    for (std::size_t r = 0; r < around_.resultsWanted.size(); ++r) result.push_back({{true, r}, &around_.resultsWanted[r]});
+    for (std::size_t r = 0; r < around_.resultsWanted.size(); ++r)
+      result.push_back({{true, r}, &around_.resultsWanted[r]});
     for (std::size_t i = 0; i < around_.operands.size(); ++i) {
       result.push_back({{false, i}, &around_.operandsWanted[i]});
       for (const Sharding& version : around_.operands[i]) result.push_back({{false, i}, &version});
@@ -123,7 +125,8 @@ class Chooser {
   }
 
   bool inResult(int factor) const {
-    return std::any_of(factors_.results.begin(), factors_.results.end(), [&](const auto& dims) { return has(dims, factor); });
+    return std::any_of(factors_.results.begin(), factors_.results.end(),
+                       [&](const auto& dims) { return has(dims, factor); });
   }
 
   void addReduction(OpPlan& plan, int f) const {
@@ -186,14 +189,15 @@ class Chooser {
     }
     for (std::size_t r = 0; r < results.size(); ++r) {
       const Sharding made = canonical(op_.mesh(), results[r]);
-      const double received = static_cast<double>(costs_.plan(op_.resultType(r), made, around_.resultsWanted[r]).bytesMax);
+      const double received =
+          static_cast<double>(costs_.plan(op_.resultType(r), made, around_.resultsWanted[r]).bytesMax);
       bytes += made.partial.empty() ? received : received * around_.completionsPerRun;
     }
     return bytes;
   }
 
   double repeatedFlops(const FactorAxes& axes) const {
-    double whole = 1, own = 1;                   // a product of operands that is summed: a multiplication and an addition
+    double whole = 1, own = 1;  // a product of operands that is summed: a multiplication and an addition
     for (const Factor& factor : factors_.factors) {
       if (factor.kind == FactorKind::Reduce && factors_.operands.size() > 1) whole = own = 2;
     }
@@ -210,7 +214,9 @@ class Chooser {
   double penalty(const FactorAxes& axes) const {
     for (std::size_t f = 0; f < axes.size(); ++f) {
       const Factor& factor = factors_.factors[f];
-      if (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup && factor.kind != FactorKind::Candidates) continue;
+      if (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup &&
+          factor.kind != FactorKind::Candidates)
+        continue;
       if (inResult(static_cast<int>(f))) continue;
       std::size_t holders = 0, holder = 0;
       for (std::size_t i = 0; i < factors_.operands.size(); ++i) {
@@ -275,8 +281,8 @@ class Chooser {
 
 }  // namespace
 
-// A value may be pending over one axis by a sum and over another by a maximum (the rows of a split table that each device
-// looks up are a masked sum of whatever they are): one reduction after the other is completed.
+// A value may be pending over one axis by a sum and over another by a maximum (the rows of a split table that each
+// device looks up are a masked sum of whatever they are): one reduction after the other is completed.
 static ReshardPlan planByReductions(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
   Sharding between = from;
   std::optional<Reduction> first;

@@ -1,6 +1,6 @@
 // partition: rewrites a program whose values say how they should be split into the SPMD program that every device runs.
-// Per function: choose how each op runs (op_plan), decide where pending reductions are completed (pending), then write the
-// ops with the collectives between them (spmd_writer).
+// Per function: choose how each op runs (op_plan), decide where pending reductions are completed (pending), then write
+// the ops with the collectives between them (spmd_writer).
 #include <algorithm>
 
 #include "partition/passes.h"
@@ -29,8 +29,8 @@ using AccumulatorShardings = std::map<std::pair<std::string, std::int64_t>, Shar
 
 class FunctionPartitioner {
  public:
-  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, AccumulatorShardings& accumulators,
-                      ToldGathers& told)
+  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs,
+                      AccumulatorShardings& accumulators, ToldGathers& told)
       : module_(module), function_(function), diag_(diag), costs_(costs), accumulators_(accumulators), told_(told) {}
 
   void run() {
@@ -48,7 +48,7 @@ class FunctionPartitioner {
     OpFactors factors;
     OpPlan plan;
     std::vector<Sharding> operandsWanted;
-    std::string why;                             // what is pending behind it, if anything begins here
+    std::string why;  // what is pending behind it, if anything begins here
   };
 
   void readWanted() {
@@ -63,11 +63,14 @@ class FunctionPartitioner {
 
   Sharding requiredOf(const Result& result) const {
     switch (result.kind) {
-      case ResultKind::Parameter: return *module_.parameters[static_cast<std::size_t>(result.index)].sharding;
-      case ResultKind::State: return *module_.states[static_cast<std::size_t>(result.index)].sharding;
+      case ResultKind::Parameter:
+        return *module_.parameters[static_cast<std::size_t>(result.index)].sharding;
+      case ResultKind::State:
+        return *module_.states[static_cast<std::size_t>(result.index)].sharding;
       case ResultKind::Output:
       case ResultKind::Report:
-      case ResultKind::Accumulator: return wanted_[result.value.index];
+      case ResultKind::Accumulator:
+        return wanted_[result.value.index];
     }
     GSHARD_UNREACHABLE("ResultKind");
   }
@@ -159,7 +162,8 @@ class FunctionPartitioner {
     for (std::size_t r = 0; r < op.results.size(); ++r) {
       versions_[op.results[r].index] = {pending.asMade(op.results[r], item.plan.results[r])};
     }
-    if (op.results.size() == 1) isFree_[op.results[0].index] = isGenerator(op, item.factors) && pending.of(op.results[0]).empty();
+    if (op.results.size() == 1)
+      isFree_[op.results[0].index] = isGenerator(op, item.factors) && pending.of(op.results[0]).empty();
   }
 
   // Ops whose elements follow from indices, or from one element, and that run on any tiles.
@@ -175,10 +179,12 @@ class FunctionPartitioner {
     std::string letters;
     for (std::size_t f = 0; f < item.plan.axes.size(); ++f) {
       const Factor& factor = item.factors.factors[f];
-      if (item.plan.axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup)) continue;
+      if (item.plan.axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup))
+        continue;
       letters += (letters.empty() ? "" : ", ") + factor.letter;
     }
-    return letters.empty() ? std::string() : "letter " + letters + " of " + opName(op) + " is split: each device has its part";
+    return letters.empty() ? std::string()
+                           : "letter " + letters + " of " + opName(op) + " is split: each device has its part";
   }
 
   // ---- writing
@@ -209,7 +215,8 @@ class FunctionPartitioner {
     const bool annotated = annotationOf(op) != nullptr;
     for (std::size_t i = 0; i < read.size(); ++i) {
       const Sharding needed = plan.completes ? plan.operands[i] : pending.asRead(read[i], plan.operands[i]);
-      const Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]), annotated};
+      const Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),
+                            annotated};
       op.operands[i] = writer.obtain(read[i], canonical(module_.mesh, needed), request);
       if (i < plan.madePartial.size() && !plan.madePartial[i].empty()) {
         op.operands[i] = makePartial(op, op.operands[i], plan.madePartial[i], writer);
@@ -257,8 +264,8 @@ class FunctionPartitioner {
       needed = pending.asRead(result.value, needed);
       accumulators_[{stemOf(function_), result.index}] = needed;
     }
-    const Request request{result.kind == ResultKind::Output ? "the result" : "`" + result.name + "`", result.range, phaseOf(result),
-                          whyPending(pending, result.value), true};
+    const Request request{result.kind == ResultKind::Output ? "the result" : "`" + result.name + "`", result.range,
+                          phaseOf(result), whyPending(pending, result.value), true};
     result.value = writer.obtain(result.value, needed, request);
   }
 
@@ -272,7 +279,7 @@ class FunctionPartitioner {
   ReshardCosts& costs_;
   AccumulatorShardings& accumulators_;
   ToldGathers& told_;
-  std::vector<Sharding> wanted_;                 // per value, by propagation
+  std::vector<Sharding> wanted_;  // per value, by propagation
   std::vector<Sharding> resultsWanted_;
   std::vector<Planned> planned_;                 // per op
   std::vector<std::vector<Sharding>> versions_;  // per value, while planning: the shardings in which it will exist
@@ -285,7 +292,7 @@ void partition(Module& module, PassContext& context) {
   ReshardCosts costs(module.mesh);
   AccumulatorShardings accumulators;
   ToldGathers told;
-  for (const bool finish : {false, true}) {      // the second half of a function takes the accumulators of the first
+  for (const bool finish : {false, true}) {  // the second half of a function takes the accumulators of the first
     for (Function& function : module.functions) {
       if ((function.stage == Stage::Finish) != finish) continue;
       FunctionPartitioner(module, function, context.diag, costs, accumulators, told).run();

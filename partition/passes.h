@@ -10,7 +10,8 @@ namespace gshard {
 #undef GSHARD_PASS
 
 namespace pass {
-#define GSHARD_PASS(function, name, help, form) inline constexpr Pass function{name, help, &gshard::function, Form::form};
+#define GSHARD_PASS(function, name, help, form) \
+  inline constexpr Pass function{name, help, &gshard::function, Form::form};
 #include "partition/passes.def"
 #undef GSHARD_PASS
 }  // namespace pass

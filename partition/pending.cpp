@@ -1,6 +1,6 @@
-// Where pending reductions are completed. First, going forward, they travel as far as ops accept them. Going backward, each
-// value then compares completing itself with completing what it flows into. What that leaves unacceptable is settled by
-// completing more, until nothing changes.
+// Where pending reductions are completed. First, going forward, they travel as far as ops accept them. Going backward,
+// each value then compares completing itself with completing what it flows into. What that leaves unacceptable is
+// settled by completing more, until nothing changes.
 #include "partition/pending.h"
 
 #include <algorithm>
@@ -21,7 +21,9 @@ PendingReductions::PendingReductions(const Module& module, const Function& funct
   }
 }
 
-void PendingReductions::setArgument(ValueId value, std::vector<Pending> pending) { pending_[value.index] = std::move(pending); }
+void PendingReductions::setArgument(ValueId value, std::vector<Pending> pending) {
+  pending_[value.index] = std::move(pending);
+}
 
 void PendingReductions::add(std::size_t index, const OpPlan& plan, const std::string& why) {
   ops_[index].plan = &plan;
@@ -60,7 +62,7 @@ std::optional<Reduction> PendingReductions::keeps(std::size_t index, const AxisR
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     for (const Pending& pending : pending_[op.operands[i].index]) {
       if (!isOpen(op.operands[i], pending) || !overlaps(pending.axis, axis)) continue;
-      if (!(pending.axis == axis)) return std::nullopt;            // two pieces that overlap but differ
+      if (!(pending.axis == axis)) return std::nullopt;  // two pieces that overlap but differ
       operands[i] = pending.reduction;
     }
   }
@@ -72,7 +74,8 @@ std::vector<Pending> PendingReductions::resultOf(std::size_t index) {
   for (const ValueId operand : function_.ops[index].operands) {
     for (const Pending& pending : pending_[operand.index]) {
       if (!isOpen(operand, pending)) continue;
-      const bool known = std::any_of(result.begin(), result.end(), [&](const Pending& each) { return overlaps(each.axis, pending.axis); });
+      const bool known = std::any_of(result.begin(), result.end(),
+                                     [&](const Pending& each) { return overlaps(each.axis, pending.axis); });
       if (known) continue;
       if (const std::optional<Reduction> kept = keeps(index, pending.axis)) {
         result.push_back({pending.axis, *kept, false, pending.why});
@@ -107,7 +110,8 @@ double PendingReductions::completionCost(ValueId value, const Pending& pending) 
     const Op& op = function_.ops[static_cast<std::size_t>(user)];
     const OpPlan& plan = *ops_[static_cast<std::size_t>(user)].plan;
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.operands[i] == value && i < plan.operands.size()) partsOnly = partsOnly && plan.operands[i].splits(pending.axis);
+      if (op.operands[i] == value && i < plan.operands.size())
+        partsOnly = partsOnly && plan.operands[i].splits(pending.axis);
     }
   }
   return static_cast<double>(function_.type(value).bytes()) * (partsOnly ? 1 : 2);

@@ -1,8 +1,10 @@
-// propagate-shardings: works out how every tensor is split, from the few that are annotated (design.md section 5). The walk
-// takes ops by priority until nothing is free of conflict, then settles the conflict with the most bytes, and goes on.
+// propagate-shardings: works out how every tensor is split, from the few that are annotated (design.md section 5). The
+// walk takes ops by priority until nothing is free of conflict, then settles the conflict with the most bytes, and goes
+// on.
 //
-// Ops join in three groups: forward and backward of the trained functions; those of the other functions; last the updates and
-// initial values. So a split comes from parameters to gradients and states, and never from a state to its parameter.
+// Ops join in three groups: forward and backward of the trained functions; those of the other functions; last the
+// updates and initial values. So a split comes from parameters to gradients and states, and never from a state to its
+// parameter.
 #include <set>
 
 #include "partition/diagnostics.h"
@@ -22,8 +24,8 @@ struct PropagationOp {
   const Op* op = nullptr;
   OpFactors factors;
   Group group = Group::Training;
-  std::vector<std::size_t> slots;                // of tensorsOf, in order
-  std::vector<Refinement> contested;             // as of the last full look
+  std::vector<std::size_t> slots;     // of tensorsOf, in order
+  std::vector<Refinement> contested;  // as of the last full look
 };
 
 struct Task {
@@ -174,7 +176,7 @@ class Propagation {
   }
 
   void warnOfInputs() {
-    std::set<std::pair<std::string, SourceRange>> told;      // an input that is in several functions is told once
+    std::set<std::pair<std::string, SourceRange>> told;  // an input that is in several functions is told once
     for (const Function& function : module_.functions) {
       for (const Argument& argument : function.arguments) {
         if (!argument.annotation || !told.emplace(argument.name, argument.annotation->range).second) continue;
@@ -197,7 +199,9 @@ class Propagation {
   void reportConflict(const PropagationOp& item, const Refinement& refinement) {
     const Function& function = module_.functions[item.function];
     const std::size_t operands = item.op->operands.size();
-    const auto valueAt = [&](std::size_t t) { return t < operands ? item.op->operands[t] : item.op->results[t - operands]; };
+    const auto valueAt = [&](std::size_t t) {
+      return t < operands ? item.op->operands[t] : item.op->results[t - operands];
+    };
     const Slot& slot = slots_.at(item.slots[refinement.tensor]);
     context_.diag
         .emit(item.op->range, diag::SplitNotImplied, nameOf(function, item, refinement.tensor), printType(slot.type),
@@ -217,6 +221,8 @@ class Propagation {
 
 }  // namespace
 
-void propagateShardings(Module& module, PassContext& context) { Propagation(module, context).run(); }
+void propagateShardings(Module& module, PassContext& context) {
+  Propagation(module, context).run();
+}
 
 }  // namespace gshard

@@ -1,5 +1,5 @@
-// One step of propagation on factors. Claims that agree (one list begins with the other) refine whoever has a shorter one;
-// claims that do not, and axes claimed for two dims of one tensor, are left as contested.
+// One step of propagation on factors. Claims that agree (one list begins with the other) refine whoever has a shorter
+// one; claims that do not, and axes claimed for two dims of one tensor, are left as contested.
 #include "partition/propagate_step.h"
 
 namespace gshard {
@@ -12,9 +12,9 @@ struct Claim {
 };
 
 struct Claims {
-  std::vector<std::vector<Claim>> all;           // per factor, in order of tensors
-  FactorAxes agreed;                             // per factor: what every claim agrees to
-  std::vector<std::size_t> from;                 // per factor: the tensor with the longest claim
+  std::vector<std::vector<Claim>> all;  // per factor, in order of tensors
+  FactorAxes agreed;                    // per factor: what every claim agrees to
+  std::vector<std::size_t> from;        // per factor: the tensor with the longest claim
 };
 
 bool travels(FactorKind kind, bool windows) {
@@ -44,10 +44,12 @@ Claims collectClaims(const OpFactors& factors, std::span<const StepTensor> tenso
     const OpFactors::DimFactors& dims = dimFactorsOf(factors, refs[t]);
     for (std::size_t dim = 0; dim < dims.size(); ++dim) {
       if (dims[dim].empty() || (*tensors[t].dims)[dim].empty()) continue;
-      const std::vector<AxisList> cut = cutAtFactors(factors, dims[dim], tensors[t].type->shape[dim], (*tensors[t].dims)[dim]);
+      const std::vector<AxisList> cut =
+          cutAtFactors(factors, dims[dim], tensors[t].type->shape[dim], (*tensors[t].dims)[dim]);
       for (std::size_t i = 0; i < cut.size(); ++i) {
         const auto factor = static_cast<std::size_t>(dims[dim][i]);
-        if (!cut[i].empty() && travels(factors.factors[factor].kind, windows)) claims.all[factor].push_back({t, cut[i]});
+        if (!cut[i].empty() && travels(factors.factors[factor].kind, windows))
+          claims.all[factor].push_back({t, cut[i]});
       }
     }
   }
@@ -75,7 +77,8 @@ class Target {
   bool open(std::size_t dim) const { return !dims_[dim].empty() && !(*tensor_.fixed)[dim]; }
 
   // The list that `axes` would make of a dim, cut to what is legal: it refines the present one, no axis splits two dims
-  // (`others`: the dims to look at), and a window does not make empty parts (where sizes agree, whoever claims has them).
+  // (`others`: the dims to look at), and a window does not make empty parts (where sizes agree, whoever claims has
+  // them).
   AxisList refined(std::size_t dim, const FactorAxes& axes, const std::vector<AxisList>& others) const {
     const AxisList& now = (*tensor_.dims)[dim];
     AxisList wanted;
@@ -88,7 +91,8 @@ class Target {
     for (const AxisRef& ref : withoutPrefix(wanted, now)) {
       if (isWindow(dim) && productOf(result) * ref.size > size) break;
       bool used = overlapsAny(result, ref);
-      for (std::size_t other = 0; other < others.size(); ++other) used = used || (other != dim && overlapsAny(others[other], ref));
+      for (std::size_t other = 0; other < others.size(); ++other)
+        used = used || (other != dim && overlapsAny(others[other], ref));
       if (used) break;
       appendAxis(result, ref);
     }
@@ -127,7 +131,9 @@ class Target {
   const OpFactors& factors_;
 };
 
-bool longer(const AxisList& a, const AxisList& b) { return productOf(a) > productOf(b); }
+bool longer(const AxisList& a, const AxisList& b) {
+  return productOf(a) > productOf(b);
+}
 
 // What this op would make of one tensor without any conflict.
 std::vector<AxisList> refineTensor(const Target& target, const StepTensor& tensor, const Claims& claims) {
@@ -179,7 +185,8 @@ StepResult propagateStep(const OpFactors& factors, std::span<const StepTensor> t
       if (!longer(free[dim], (*tensors[t].dims)[dim])) continue;
       const int factor = target.grownFactor(dim, free[dim]);
       const std::size_t from = claims.from[static_cast<std::size_t>(factor)];
-      result.refinements.push_back({t, static_cast<std::int64_t>(dim), free[dim], factor, from, tensors[from].type->bytes()});
+      result.refinements.push_back(
+          {t, static_cast<std::int64_t>(dim), free[dim], factor, from, tensors[from].type->bytes()});
     }
     addContested(target, tensors[t], t, dims, free, claims, tensors, result.contested);
   }

@@ -1,5 +1,5 @@
-// Bytes that devices receive in a reshard, counted exactly on live elements. Apart from the planner's search: the plan, the
-// cost model and the tests use these as well. Only the axes that a sharding names are walked: copies behave alike.
+// Bytes that devices receive in a reshard, counted exactly on live elements. Apart from the planner's search: the plan,
+// the cost model and the tests use these as well. Only the axes that a sharding names are walked: copies behave alike.
 #include <algorithm>
 
 #include "partition/reshard.h"
@@ -10,7 +10,8 @@ namespace gshard {
 
 namespace {
 
-std::vector<bool> usedAxes(const Mesh& mesh, std::span<const Sharding* const> shardings, std::span<const AxisRef> extra) {
+std::vector<bool> usedAxes(const Mesh& mesh, std::span<const Sharding* const> shardings,
+                           std::span<const AxisRef> extra) {
   std::vector<bool> used(mesh.axes.size(), false);
   for (const Sharding* sharding : shardings) {
     for (const auto& dim : sharding->dims) {
@@ -39,7 +40,8 @@ std::int64_t overlapElements(const std::vector<Tile>& a, const std::vector<Tile>
 
 }  // namespace
 
-BytesReceived collectBytes(const Mesh& mesh, std::vector<bool> used, const std::function<std::int64_t(std::int64_t)>& receivedBy) {
+BytesReceived collectBytes(const Mesh& mesh, std::vector<bool> used,
+                           const std::function<std::int64_t(std::int64_t)>& receivedBy) {
   const bool all = mesh.devices() <= kPerDeviceLimit;
   if (all) used.assign(used.size(), true);
   std::int64_t copies = 1;
@@ -66,7 +68,9 @@ bool tilesNest(std::int64_t dim, std::int64_t a, std::int64_t b) {
 }
 
 // On large meshes no list per device is kept, and devices are counted by classes.
-static bool countsByClass(const Mesh& mesh) { return mesh.devices() > kPerDeviceLimit; }
+static bool countsByClass(const Mesh& mesh) {
+  return mesh.devices() > kPerDeviceLimit;
+}
 
 static BytesReceived sumOf(const std::vector<TileClass>& classes, const Type& type,
                            const std::function<std::int64_t(const TileClass&)>& received) {
@@ -81,7 +85,8 @@ static BytesReceived sumOf(const std::vector<TileClass>& classes, const Type& ty
 
 BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
   if (countsByClass(mesh)) {
-    return sumOf(tileClasses(mesh, type, from, to), type, [](const TileClass& each) { return each.wanted - each.held; });
+    return sumOf(tileClasses(mesh, type, from, to), type,
+                 [](const TileClass& each) { return each.wanted - each.held; });
   }
   const Sharding* both[] = {&from, &to};
   return collectBytes(mesh, usedAxes(mesh, both, {}), [&](std::int64_t device) {
@@ -91,7 +96,8 @@ BytesReceived bytesOfMove(const Mesh& mesh, const Type& type, const Sharding& fr
   });
 }
 
-BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Sharding& sharding, std::span<const AxisRef> axes) {
+BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Sharding& sharding,
+                               std::span<const AxisRef> axes) {
   const std::int64_t n = productOf(axes);
   if (countsByClass(mesh)) {
     // The busiest of a group owns ceil(count / n); all of it together receive 2 (n - 1) count.
@@ -101,7 +107,8 @@ BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Shardin
       return (n - 1) * own + (each.wanted - own);
     });
     bytes.total = 0;
-    for (const TileClass& each : classes) bytes.total += 2 * (n - 1) * each.wanted * byteSize(type.dtype) * (each.devices / n);
+    for (const TileClass& each : classes)
+      bytes.total += 2 * (n - 1) * each.wanted * byteSize(type.dtype) * (each.devices / n);
     return bytes;
   }
   const Sharding* one[] = {&sharding};
@@ -114,7 +121,8 @@ BytesReceived bytesOfAllReduce(const Mesh& mesh, const Type& type, const Shardin
 
 BytesReceived bytesOfReduceScatter(const Mesh& mesh, const Type& type, const Sharding& to, std::int64_t groupSize) {
   if (countsByClass(mesh)) {
-    return sumOf(tileClasses(mesh, type, to, to), type, [groupSize](const TileClass& each) { return (groupSize - 1) * each.wanted; });
+    return sumOf(tileClasses(mesh, type, to, to), type,
+                 [groupSize](const TileClass& each) { return (groupSize - 1) * each.wanted; });
   }
   const Sharding* one[] = {&to};
   return collectBytes(mesh, usedAxes(mesh, one, {}), [&](std::int64_t device) {

@@ -11,13 +11,17 @@ constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
 // A value that an annotation sets: its own slot is fixed to it. `@stored` says only how a parameter is kept.
 std::optional<Annotation> annotationOf(const Module& module, const Argument& argument) {
   switch (argument.kind) {
-    case ArgumentKind::Input: return argument.annotation;
-    case ArgumentKind::Parameter: return module.parameters[static_cast<std::size_t>(argument.index)].annotation;
-    case ArgumentKind::State: return module.states[static_cast<std::size_t>(argument.index)].annotation;
+    case ArgumentKind::Input:
+      return argument.annotation;
+    case ArgumentKind::Parameter:
+      return module.parameters[static_cast<std::size_t>(argument.index)].annotation;
+    case ArgumentKind::State:
+      return module.states[static_cast<std::size_t>(argument.index)].annotation;
     case ArgumentKind::Step:
     case ArgumentKind::Steps:
     case ArgumentKind::Setting:
-    case ArgumentKind::Accumulator: return std::nullopt;
+    case ArgumentKind::Accumulator:
+      return std::nullopt;
   }
   GSHARD_UNREACHABLE("ArgumentKind");
 }
@@ -70,10 +74,11 @@ void Slots::fix(std::size_t index, const Annotation& annotation, const std::stri
   Slot& slot = slots_[index];
   if (slot.dims.size() != annotation.sharding.dims.size()) return;
   for (std::size_t dim = 0; dim < slot.dims.size(); ++dim) {
-    if (slot.fixed[dim]) continue;                 // the first to speak is the tensor's own annotation
+    if (slot.fixed[dim]) continue;  // the first to speak is the tensor's own annotation
     slot.dims[dim] = joinedAxes(annotation.sharding.dims[dim]);
     slot.fixed[dim] = !annotation.open || !slot.dims[dim].empty();
-    for (const AxisRef& axis : slot.dims[dim]) slot.origins.push_back({static_cast<std::int64_t>(dim), axis, annotation.range, how});
+    for (const AxisRef& axis : slot.dims[dim])
+      slot.origins.push_back({static_cast<std::int64_t>(dim), axis, annotation.range, how});
   }
 }
 
@@ -92,36 +97,47 @@ void Slots::placeArguments(const Module& module, std::size_t f) {
   for (const Argument& argument : function.arguments) {
     std::size_t& place = byValue_[f][argument.value.index];
     switch (argument.kind) {
-      case ArgumentKind::Parameter: place = parameters_[static_cast<std::size_t>(argument.index)]; break;
-      case ArgumentKind::State: place = states_[static_cast<std::size_t>(argument.index)]; break;
+      case ArgumentKind::Parameter:
+        place = parameters_[static_cast<std::size_t>(argument.index)];
+        break;
+      case ArgumentKind::State:
+        place = states_[static_cast<std::size_t>(argument.index)];
+        break;
       case ArgumentKind::Accumulator:
         place = accumulatorSlot(stemOf(function), argument.index, function.type(argument.value));
         break;
       case ArgumentKind::Input:
       case ArgumentKind::Step:
       case ArgumentKind::Steps:
-      case ArgumentKind::Setting: place = add(function.type(argument.value)); break;
+      case ArgumentKind::Setting:
+        place = add(function.type(argument.value));
+        break;
     }
     const std::optional<Annotation> annotation = annotationOf(module, argument);
     if (annotation && argument.kind == ArgumentKind::Input) fix(place, *annotation, "fixed");
   }
 }
 
-// A new value of a parameter shares the parameter's slot, unless it is another argument or result already: then the two are
-// brought together when the result is handed out.
+// A new value of a parameter shares the parameter's slot, unless it is another argument or result already: then the two
+// are brought together when the result is handed out.
 void Slots::placeResults(const Module& module, std::size_t f) {
   const Function& function = module.functions[f];
   for (const Result& result : function.results) {
     std::size_t& place = byValue_[f][result.value.index];
     if (place != kNoSlot) continue;
     switch (result.kind) {
-      case ResultKind::Parameter: place = parameters_[static_cast<std::size_t>(result.index)]; break;
-      case ResultKind::State: place = states_[static_cast<std::size_t>(result.index)]; break;
+      case ResultKind::Parameter:
+        place = parameters_[static_cast<std::size_t>(result.index)];
+        break;
+      case ResultKind::State:
+        place = states_[static_cast<std::size_t>(result.index)];
+        break;
       case ResultKind::Accumulator:
         place = accumulatorSlot(stemOf(function), result.index, function.type(result.value));
         break;
       case ResultKind::Output:
-      case ResultKind::Report: break;
+      case ResultKind::Report:
+        break;
     }
   }
 }
@@ -132,7 +148,8 @@ void Slots::writeTo(Module& module) const {
     sharding.dims = slot.dims;
     return canonical(module.mesh, std::move(sharding));
   };
-  for (std::size_t p = 0; p < parameters_.size(); ++p) module.parameters[p].sharding = shardingOf(slots_[parameters_[p]]);
+  for (std::size_t p = 0; p < parameters_.size(); ++p)
+    module.parameters[p].sharding = shardingOf(slots_[parameters_[p]]);
   for (std::size_t s = 0; s < states_.size(); ++s) module.states[s].sharding = shardingOf(slots_[states_[s]]);
   for (std::size_t f = 0; f < module.functions.size(); ++f) {
     Function& function = module.functions[f];

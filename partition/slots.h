@@ -1,5 +1,6 @@
-// Slots: what propagation refines. Values that must end up alike share one: a parameter or state in all functions with its
-// new value, an accumulator in the two halves of its function. Apart from the walk, which knows nothing of functions' ends.
+// Slots: what propagation refines. Values that must end up alike share one: a parameter or state in all functions with
+// its new value, an accumulator in the two halves of its function. Apart from the walk, which knows nothing of
+// functions' ends.
 #pragma once
 
 #include "ir/module.h"
@@ -10,8 +11,8 @@ namespace gshard {
 struct Slot {
   Type type;
   std::vector<AxisList> dims;
-  std::vector<bool> fixed;                       // per dim
-  bool keepsInUpdates = false;                   // parameters, accumulators: ops of the update do not refine them
+  std::vector<bool> fixed;      // per dim
+  bool keepsInUpdates = false;  // parameters, accumulators: ops of the update do not refine them
   std::vector<SplitOrigin> origins;
 };
 

@@ -1,5 +1,6 @@
-// argmax over parts: arg_candidates (value and global index per part), gather both, the same op over the candidates, and a
-// take of the winner's index. Candidates stand in the order of the parts, so the lowest of equals is still the lowest.
+// argmax over parts: arg_candidates (value and global index per part), gather both, the same op over the candidates,
+// and a take of the winner's index. Candidates stand in the order of the parts, so the lowest of equals is still the
+// lowest.
 #include "partition/split_candidates.h"
 
 namespace gshard {
@@ -13,7 +14,8 @@ AxisList candidateAxes(const OpFactors& factors, const OpPlan& plan) {
   return result;
 }
 
-void writeSplitCandidates(const Module& module, const Function& function, const Op& op, const AxisList& axes, SpmdWriter& writer) {
+void writeSplitCandidates(const Module& module, const Function& function, const Op& op, const AxisList& axes,
+                          SpmdWriter& writer) {
   const Value result = function.value(op.results[0]);
   const DType dtype = function.type(op.operands[0]).dtype;
   const std::int64_t last = result.type.rank();

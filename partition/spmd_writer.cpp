@@ -43,7 +43,9 @@ void SpmdWriter::append(Op op) {
   places_.back().push_back(std::move(op));
 }
 
-std::size_t SpmdWriter::placeOf(ValueId value) const { return value.index < placeOf_.size() ? placeOf_[value.index] : 0; }
+std::size_t SpmdWriter::placeOf(ValueId value) const {
+  return value.index < placeOf_.size() ? placeOf_[value.index] : 0;
+}
 
 void SpmdWriter::appendBehind(ValueId source, Op op) {
   const std::size_t place = placeOf(source);
@@ -91,7 +93,7 @@ namespace {
 
 std::string quoted(const Module& module, const Sharding& sharding) {
   const std::string text = printSharding(module.mesh, sharding);
-  return text.substr(1, text.size() - 2);        // without the braces
+  return text.substr(1, text.size() - 2);  // without the braces
 }
 
 }  // namespace
@@ -135,7 +137,8 @@ void SpmdWriter::warnOfGather(ValueId value, const Sharding& to, const ReshardPl
   const Sharding& made = versions_[value.index].front().sharding;
   if (request.asked || warned_[value.index] || plan.bytesMax == 0 || !to.withoutPartial().isReplicated()) return;
   if (made.withoutPartial().isReplicated()) return;
-  const auto fixed = std::find_if(tensor.origins.begin(), tensor.origins.end(), [](const SplitOrigin& origin) { return origin.how == "fixed"; });
+  const auto fixed = std::find_if(tensor.origins.begin(), tensor.origins.end(),
+                                  [](const SplitOrigin& origin) { return origin.how == "fixed"; });
   if (fixed == tensor.origins.end()) return;
   warned_[value.index] = true;
   if (!told_.emplace(request.range, fixed->range).second) return;
@@ -143,11 +146,12 @@ void SpmdWriter::warnOfGather(ValueId value, const Sharding& to, const ReshardPl
   told.label(fixed->range, "`" + tensor.name + "` is split here: " + printShardedType(module_.mesh, tensor.type, made))
       .note(request.user + " needs it whole; on each device it then takes " + formatBytes(tensor.type.bytes()))
       .group("reshard");
-  const bool isParameter = std::any_of(function_.arguments.begin(), function_.arguments.end(), [&](const Argument& argument) {
-    return argument.value == value && argument.kind == ArgumentKind::Parameter;
-  });
+  const bool isParameter = std::any_of(
+      function_.arguments.begin(), function_.arguments.end(),
+      [&](const Argument& argument) { return argument.value == value && argument.kind == ArgumentKind::Parameter; });
   if (isParameter) {
-    told.help("if the split is only how `" + tensor.name + "` is kept, say so: `@stored` behind it asks for the gather");
+    told.help("if the split is only how `" + tensor.name +
+              "` is kept, say so: `@stored` behind it asks for the gather");
   } else {
     told.note("no other split of it is known that avoids this");
   }

@@ -1,5 +1,5 @@
-// Writes the SPMD form of one function: keeps every value in the shardings in which it exists by now and makes others by
-// the cheapest collectives. Apart from the decisions (op_plan, pending), which it only carries out.
+// Writes the SPMD form of one function: keeps every value in the shardings in which it exists by now and makes others
+// by the cheapest collectives. Apart from the decisions (op_plan, pending), which it only carries out.
 #pragma once
 
 #include <set>
@@ -9,13 +9,14 @@
 
 namespace gshard {
 
-// Who asks for a value in other tiles, and why what is pending is pending: for ranges, phases and reasons of collectives.
+// Who asks for a value in other tiles, and why what is pending is pending: for ranges, phases and reasons of
+// collectives.
 struct Request {
-  std::string user;                              // "`relu`", "the result"
+  std::string user;  // "`relu`", "the result"
   SourceRange range;
   Phase phase = Phase::Forward;
   std::string pendingWhy;
-  bool asked = false;                            // by an annotation: a gather is no surprise
+  bool asked = false;  // by an annotation: a gather is no surprise
 };
 
 // Gathers that were warned of: the forms of one entry (train, eval, halves) tell them once. By asker and annotation.
@@ -46,8 +47,8 @@ class SpmdWriter {
     ValueId value;
     Sharding sharding;
   };
-  // Completions stand right behind the value that is pending, not where it is first read complete: there they overlap with
-  // other work, and those of one phase meet.
+  // Completions stand right behind the value that is pending, not where it is first read complete: there they overlap
+  // with other work, and those of one phase meet.
   void appendBehind(ValueId source, Op op);
   std::size_t placeOf(ValueId value) const;
   ValueId writeStep(ValueId from, const ReshardStep& step, ValueId original, const Request& request);
@@ -58,13 +59,13 @@ class SpmdWriter {
   DiagSink& diag_;
   ReshardCosts& costs_;
   ToldGathers& told_;
-  std::vector<std::vector<Version>> versions_;   // per value of the global program
+  std::vector<std::vector<Version>> versions_;  // per value of the global program
   std::vector<Phase> phases_;
   std::vector<std::optional<Op>> generators_;
   std::vector<bool> warned_;
   // Ops by place: place 0 stands before all ops, place i + 1 begins with the i-th op that was appended.
   std::vector<std::vector<Op>> places_{1};
-  std::vector<std::size_t> placeOf_;             // per value of the SPMD form: where it is defined
+  std::vector<std::size_t> placeOf_;  // per value of the SPMD form: where it is defined
 };
 
 }  // namespace gshard

@@ -10,7 +10,7 @@ namespace gshard {
 
 namespace {
 
-using Sizes = std::pair<std::int64_t, std::int64_t>;          // wanted, held
+using Sizes = std::pair<std::int64_t, std::int64_t>;  // wanted, held
 using Histogram = std::map<Sizes, std::int64_t>;
 
 // Dims that share a mesh axis, before or after, and the axes they use.
@@ -41,7 +41,8 @@ std::vector<DimGroup> groupsOf(const Mesh& mesh, const Sharding& from, const Sha
   return groups;
 }
 
-std::int64_t indexOver(const Mesh& mesh, const std::vector<AxisRef>& axes, const std::vector<std::int64_t>& coordinates) {
+std::int64_t indexOver(const Mesh& mesh, const std::vector<AxisRef>& axes,
+                       const std::vector<std::int64_t>& coordinates) {
   std::int64_t index = 0;
   for (const AxisRef& ref : axes) {
     const auto axis = static_cast<std::size_t>(ref.axis);
@@ -70,14 +71,16 @@ std::int64_t devicesOf(const Mesh& mesh, const DimGroup& group) {
   return devices;
 }
 
-Histogram histogramOf(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to, const DimGroup& group) {
+Histogram histogramOf(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to,
+                      const DimGroup& group) {
   if (const std::optional<Sizes> sizes = evenSizes(type, from, to, group)) return {{*sizes, devicesOf(mesh, group)}};
   Histogram histogram;
   std::vector<std::int64_t> coordinates(mesh.axes.size(), 0);
   for (bool more = true; more;) {
     Sizes sizes{1, 1};
     for (const std::size_t dim : group.dims) {
-      const Tile before = tileOf(type.shape[dim], productOf(from.dims[dim]), indexOver(mesh, from.dims[dim], coordinates));
+      const Tile before =
+          tileOf(type.shape[dim], productOf(from.dims[dim]), indexOver(mesh, from.dims[dim], coordinates));
       const Tile after = tileOf(type.shape[dim], productOf(to.dims[dim]), indexOver(mesh, to.dims[dim], coordinates));
       const std::int64_t low = std::max(before.offset, after.offset);
       const std::int64_t high = std::min(before.offset + before.live, after.offset + after.live);

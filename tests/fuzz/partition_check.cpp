@@ -11,7 +11,8 @@ namespace {
 
 std::string show(const Tensor& tensor) {
   std::string text = printType(tensor.type) + " [";
-  for (std::int64_t i = 0; i < tensor.type.elements(); ++i) text += (i > 0 ? ", " : "") + std::to_string(tensor.number(i));
+  for (std::int64_t i = 0; i < tensor.type.elements(); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(tensor.number(i));
   return text + "]";
 }
 
@@ -40,22 +41,26 @@ ProgramOptions optionsOfSeed(std::uint64_t seed) {
 std::optional<std::string> checkPartitioned(const ProgramOptions& options) {
   const RandomProgram program = makeProgram(options);
   const std::string global = printModule(program.module);
-  if (const std::optional<std::string> fault = verify(program.module, Form::Global)) return "generator: " + *fault + "\n" + global;
+  if (const std::optional<std::string> fault = verify(program.module, Form::Global))
+    return "generator: " + *fault + "\n" + global;
   Module module = program.module;
   try {
-    const std::vector<Tensor> expected = evaluate(program.module, program.module.functions[0], program.arguments).results;
+    const std::vector<Tensor> expected =
+        evaluate(program.module, program.module.functions[0], program.arguments).results;
     CollectingSink sink;
     const PassOptions passOptions;
     PassContext context{passOptions, sink};
     PassManagerOptions managerOptions;
     managerOptions.checkRoundTrip = true;
     const PassRun run = runPasses(module, partitionPipeline(), context, managerOptions);
-    if (run.failure) return run.failure->pass + ": " + run.failure->fault + "\n" + global + run.failure->textBefore + printModule(module);
+    if (run.failure)
+      return run.failure->pass + ": " + run.failure->fault + "\n" + global + run.failure->textBefore +
+             printModule(module);
     const std::vector<Tensor> actual = evaluate(module, module.functions[0], program.arguments).results;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (sameNumbers(actual[i], expected[i])) continue;
-      return program.module.functions[0].results[i].name + "\n  one device  " + show(expected[i]) + "\n  partitioned " + show(actual[i]) +
-             "\n" + global + printModule(module);
+      return program.module.functions[0].results[i].name + "\n  one device  " + show(expected[i]) + "\n  partitioned " +
+             show(actual[i]) + "\n" + global + printModule(module);
     }
   } catch (const std::exception& error) {
     return std::string(error.what()) + "\n" + global + printModule(module);

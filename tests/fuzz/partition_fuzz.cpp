@@ -1,5 +1,5 @@
-// gshard_fuzz_partition [--seed=FIRST] [--count=N]: random programs on simulated devices against one device. Prints the seed
-// of each that differs; exit code 1 if any does.
+// gshard_fuzz_partition [--seed=FIRST] [--count=N]: random programs on simulated devices against one device. Prints the
+// seed of each that differs; exit code 1 if any does.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
     ++failures;
     std::printf("--seed=%llu --count=1\n%s\n", static_cast<unsigned long long>(seed), fault->c_str());
   }
-  std::printf("%llu programs from seed %llu: %d differ\n", static_cast<unsigned long long>(count), static_cast<unsigned long long>(first), failures);
+  std::printf("%llu programs from seed %llu: %d differ\n", static_cast<unsigned long long>(count),
+              static_cast<unsigned long long>(first), failures);
   return failures == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 // The generator of random programs. Every op is tried with operands that fit; bounds on magnitudes are tracked, so that
-// products stay exact in f64.
+// products stay exact in f64. Over 400 lines, since all kinds of ops pick from one pool of values.
 #include "tests/fuzz/random_program.h"
 
 #include <algorithm>
@@ -11,11 +11,12 @@ namespace gshard::fuzz {
 
 namespace {
 
-constexpr double kLimit = 1e5;                   // of magnitudes: products and sums of a few such are exact in f64
+constexpr double kLimit = 1e5;  // of magnitudes: products and sums of a few such are exact in f64
 
 class Generator {
  public:
-  explicit Generator(const ProgramOptions& options) : options_(options), random_(options.seed), builder_(module(), function(), sink_) {}
+  explicit Generator(const ProgramOptions& options)
+      : options_(options), random_(options.seed), builder_(module(), function(), sink_) {}
 
   RandomProgram run() {
     const std::int64_t inputs = 2 + below(3);
@@ -31,7 +32,8 @@ class Generator {
     if (program_.module.functions.empty()) {
       program_.module.name = "random";
       const char* names[] = {"a", "b", "c"};
-      for (std::size_t i = 0; i < options_.mesh.size(); ++i) program_.module.mesh.axes.push_back({names[i], options_.mesh[i]});
+      for (std::size_t i = 0; i < options_.mesh.size(); ++i)
+        program_.module.mesh.axes.push_back({names[i], options_.mesh[i]});
       program_.module.meshDeclared = true;
       program_.module.functions.emplace_back();
       program_.module.functions.front().name = "f";
@@ -63,7 +65,7 @@ class Generator {
       auto& dim = result.sharding.dims[static_cast<std::size_t>(below(type.rank()))];
       dim.push_back(wholeAxis(module().mesh, axis));
     }
-    result.sharding = canonical(module().mesh, result.sharding);   // an axis of size 1 splits nothing
+    result.sharding = canonical(module().mesh, result.sharding);  // an axis of size 1 splits nothing
     return result;
   }
 
@@ -118,22 +120,37 @@ class Generator {
 
   bool addOp() {
     switch (below(15)) {
-      case 0: return binary("add", pick(), pick(), false);
-      case 1: return binary("mul", pick(), pick(), true);
-      case 2: return binary("maximum", pick(), pick(), false);
-      case 3: return unary();
+      case 0:
+        return binary("add", pick(), pick(), false);
+      case 1:
+        return binary("mul", pick(), pick(), true);
+      case 2:
+        return binary("maximum", pick(), pick(), false);
+      case 3:
+        return unary();
       case 4:
-      case 5: return contraction();
-      case 6: return reduction();
-      case 7: return transposition();
-      case 8: return reshaping();
-      case 9: return slicing();
-      case 10: return padding();
-      case 11: return concatenation();
-      case 12: return reversal();
-      case 13: return gathering();
-      case 14: return chance(50) ? choosing() : scattering();
-      default: return false;
+      case 5:
+        return contraction();
+      case 6:
+        return reduction();
+      case 7:
+        return transposition();
+      case 8:
+        return reshaping();
+      case 9:
+        return slicing();
+      case 10:
+        return padding();
+      case 11:
+        return concatenation();
+      case 12:
+        return reversal();
+      case 13:
+        return gathering();
+      case 14:
+        return chance(50) ? choosing() : scattering();
+      default:
+        return false;
     }
   }
 
@@ -185,15 +202,18 @@ class Generator {
       for (std::size_t i = 0; i < letters.size(); ++i) {
         if (result.find(letters[i]) != std::string::npos) continue;
         const bool shared = left.find(letters[i]) != std::string::npos && right.find(letters[i]) != std::string::npos;
-        if (chance(shared ? 30 : 85)) result += letters[i];
-        else terms *= static_cast<double>(of.shape[i]);
+        if (chance(shared ? 30 : 85))
+          result += letters[i];
+        else
+          terms *= static_cast<double>(of.shape[i]);
       }
     };
     consider(left, x);
     consider(right, y);
     if (result.size() > 3 || bounds_[a] * bounds_[b] * terms * 8 > kLimit) return false;
     if (chance(30)) std::shuffle(result.begin(), result.end(), random_);
-    return keep(builder_.contract(left + "," + right + "->" + result, {values_[a], values_[b]}, {}), bounds_[a] * bounds_[b] * terms * 8);
+    return keep(builder_.contract(left + "," + right + "->" + result, {values_[a], values_[b]}, {}),
+                bounds_[a] * bounds_[b] * terms * 8);
   }
 
   bool reduction() {
@@ -245,7 +265,8 @@ class Generator {
       limit.push_back(whole ? size : start.back() + 1 + below(size - start.back()));
       step.push_back(chance(70) ? 1 : 1 + below(3));
     }
-    return keep(builder_.create(OpKind::Slice, {values_[x]}, {{"start", start}, {"limit", limit}, {"step", step}}, {}), bounds_[x]);
+    return keep(builder_.create(OpKind::Slice, {values_[x]}, {{"start", start}, {"limit", limit}, {"step", step}}, {}),
+                bounds_[x]);
   }
 
   bool padding() {
@@ -257,8 +278,9 @@ class Generator {
       interior.push_back(chance(75) ? 0 : 1);
     }
     const ValueId value = builder_.scalar(DType::F64, chance(60) ? 0 : 2, {});
-    return keep(builder_.create(OpKind::Pad, {values_[x], value}, {{"low", low}, {"high", high}, {"interior", interior}}, {}),
-                std::max(bounds_[x], 2.0));
+    return keep(
+        builder_.create(OpKind::Pad, {values_[x], value}, {{"low", low}, {"high", high}, {"interior", interior}}, {}),
+        std::max(bounds_[x], 2.0));
   }
 
   bool concatenation() {
@@ -273,7 +295,8 @@ class Generator {
       dim = i;
     }
     if (dim < 0) dim = below(x.rank());
-    return keep(builder_.create(OpKind::Concat, {values_[a], values_[b]}, {{"dim", dim}}, {}), std::max(bounds_[a], bounds_[b]));
+    return keep(builder_.create(OpKind::Concat, {values_[a], values_[b]}, {{"dim", dim}}, {}),
+                std::max(bounds_[a], bounds_[b]));
   }
 
   bool reversal() {
@@ -294,7 +317,8 @@ class Generator {
     if (axis > 0 && i.rank() > 0 && i.shape[0] == type(values_[x]).shape[0]) batch = 1;
     if (type(values_[x]).shape[static_cast<std::size_t>(axis)] <= indexBound_) return false;
     if (type(values_[x]).rank() - 1 + i.rank() - batch > 4) return false;
-    return keep(builder_.create(OpKind::Take, {values_[x], values_[*index]}, {{"axis", axis}, {"batch", batch}}, {}), bounds_[x]);
+    return keep(builder_.create(OpKind::Take, {values_[x], values_[*index]}, {{"axis", axis}, {"batch", batch}}, {}),
+                bounds_[x]);
   }
 
   bool scattering() {
@@ -317,7 +341,8 @@ class Generator {
     if (type(values_[x]).isScalar()) return false;
     const std::int64_t axis = below(type(values_[x]).rank());
     // Results are indices beyond the bound of `gathering`: they are handed out through a cast.
-    const ValueId best = builder_.create(chance(50) ? OpKind::Argmax : OpKind::Argmin, {values_[x]}, {{"axis", axis}}, {});
+    const ValueId best =
+        builder_.create(chance(50) ? OpKind::Argmax : OpKind::Argmin, {values_[x]}, {{"axis", axis}}, {});
     if (!best.known()) return false;
     return keep(builder_.cast(best, DType::F64, {}), 8);
   }
@@ -413,6 +438,8 @@ class Generator {
 
 }  // namespace
 
-RandomProgram makeProgram(const ProgramOptions& options) { return Generator(options).run(); }
+RandomProgram makeProgram(const ProgramOptions& options) {
+  return Generator(options).run();
+}
 
 }  // namespace gshard::fuzz

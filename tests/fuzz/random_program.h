@@ -9,20 +9,20 @@
 
 namespace gshard::fuzz {
 
-// Forward: some values are handed out. Gradients: one scalar and its gradients. Training: the gradients update parameters and
-// states, in a train function.
+// Forward: some values are handed out. Gradients: one scalar and its gradients. Training: the gradients update
+// parameters and states, in a train function.
 enum class ProgramKind : std::uint8_t { Forward, Gradients, Training };
 
 struct ProgramOptions {
   std::uint64_t seed = 1;
-  std::vector<std::int64_t> mesh = {2};          // axis sizes
+  std::vector<std::int64_t> mesh = {2};  // axis sizes
   int operations = 8;
   ProgramKind kind = ProgramKind::Forward;
 };
 
 struct RandomProgram {
   Module module;
-  std::vector<Tensor> arguments;                 // of its one function
+  std::vector<Tensor> arguments;  // of its one function
 };
 
 RandomProgram makeProgram(const ProgramOptions& options);

@@ -10,7 +10,9 @@ namespace {
 using namespace testing_partition;
 using Strings = std::vector<std::string>;
 
-std::string number(std::int64_t n) { return std::to_string(n); }
+std::string number(std::int64_t n) {
+  return std::to_string(n);
+}
 
 TEST(Cases, T01UnevenMean) {
   const std::string text = R"(mesh [x: N] declared
@@ -97,10 +99,12 @@ func @f(%x: f32[1, 4] @{[_, x]}, %w: f32[4, 3] @{[x, _]}, %b: f32[3] @{[_]}) -> 
   %y = add %p, %b : f32[1, 3]
   return %y
 }
-)", "N", number(n)));
+)",
+                                            "N", number(n)));
     ASSERT_TRUE(b);
     runSpmd(*b, "f",
-            {tensorOf({DType::F32, {1, 4}}, {1, 2, 3, 4}), Tensor::filled({DType::F32, {4, 3}}, 1), tensorOf({DType::F32, {3}}, {100, 200, 300})},
+            {tensorOf({DType::F32, {1, 4}}, {1, 2, 3, 4}), Tensor::filled({DType::F32, {4, 3}}, 1),
+             tensorOf({DType::F32, {3}}, {100, 200, 300})},
             {{110, 210, 310}});
     EXPECT_EQ(collectivesOf(b->spmd, "f"), n == 1 ? Strings{} : Strings{"all_reduce f32[1, 3]"});
   }
@@ -118,7 +122,8 @@ func @f(%x: f32[4, 2] @{[_, _]}, %v: f32[2, 32] @{[_, x]}, %w: f32[32, 8] @{[x, 
     const auto program = partitionText(replaceAll(text, "MESH", mesh));
     ASSERT_TRUE(program);
     runSpmd(*program, "f",
-            {Tensor::filled({DType::F32, {4, 2}}, 1), Tensor::filled({DType::F32, {2, 32}}, 1), Tensor::filled({DType::F32, {32, 8}}, 1)},
+            {Tensor::filled({DType::F32, {4, 2}}, 1), Tensor::filled({DType::F32, {2, 32}}, 1),
+             Tensor::filled({DType::F32, {32, 8}}, 1)},
             {std::vector<double>(32, 64)});
     EXPECT_EQ(collectivesOf(program->spmd, "f"), (Strings{"all_reduce f32[4, 8]"})) << mesh;
   }
@@ -134,9 +139,10 @@ func @f(%a: f32[8, 6] @{[x, _]}, %b: f32[6, 4] @{[_, y]}) -> f32[4, 8] {
 }
 )");
   ASSERT_TRUE(program);
-  const EvalResult result = runSpmd(*program, "f", {iotaOf({DType::F32, {8, 6}}), iotaOf({DType::F32, {6, 4}})},
-                                    {{220, 580, 940, 1300, 1660, 2020, 2380, 2740, 235, 631, 1027, 1423, 1819, 2215, 2611, 3007,
-                                      250, 682, 1114, 1546, 1978, 2410, 2842, 3274, 265, 733, 1201, 1669, 2137, 2605, 3073, 3541}});
+  const EvalResult result =
+      runSpmd(*program, "f", {iotaOf({DType::F32, {8, 6}}), iotaOf({DType::F32, {6, 4}})},
+              {{220, 580, 940,  1300, 1660, 2020, 2380, 2740, 235, 631, 1027, 1423, 1819, 2215, 2611, 3007,
+                250, 682, 1114, 1546, 1978, 2410, 2842, 3274, 265, 733, 1201, 1669, 2137, 2605, 3073, 3541}});
   EXPECT_EQ(collectivesOf(program->spmd, "f"), Strings{});
   EXPECT_EQ(maxBytes(result), 0);
 }
@@ -157,8 +163,11 @@ TEST(Cases, T09ReduceScatter) {
 func @f(%a: f32[8, 16] @{[_, x]}, %b: f32[16, 8] @{[x, _]}) -> TYPE {
   %p = contract "ik,kj->ij" %a, %b : f32[8, 8]
 )";
-  const auto first = [&](const Partitioned& program) { return numbersOf(evaluate(program.spmd, *program.spmd.find("f"), std::vector{t09A(), t09B()}).results[0]); };
-  const auto plain = partitionText(replaceAll(head, "TYPE", "f32[8, 8]") + R"(  %y = annotate %p {annotation = {[x, _]}} : f32[8, 8]
+  const auto first = [&](const Partitioned& program) {
+    return numbersOf(evaluate(program.spmd, *program.spmd.find("f"), std::vector{t09A(), t09B()}).results[0]);
+  };
+  const auto plain =
+      partitionText(replaceAll(head, "TYPE", "f32[8, 8]") + R"(  %y = annotate %p {annotation = {[x, _]}} : f32[8, 8]
   return %y
 }
 )");
@@ -179,7 +188,8 @@ func @f(%a: f32[8, 16] @{[_, x]}, %b: f32[16, 8] @{[x, _]}) -> TYPE {
   ASSERT_EQ(collectivesOf(reshaped->spmd, "f").size(), 1u);
   EXPECT_EQ(collectivesOf(reshaped->spmd, "f")[0].substr(0, 14), "reduce_scatter");
 
-  const auto whole = partitionText(replaceAll(head, "TYPE", "f32[8, 8]") + R"(  %y = annotate %p {annotation = {[_, _]}} : f32[8, 8]
+  const auto whole =
+      partitionText(replaceAll(head, "TYPE", "f32[8, 8]") + R"(  %y = annotate %p {annotation = {[_, _]}} : f32[8, 8]
   return %y
 }
 )");
@@ -239,8 +249,10 @@ func @f(%a: f32[NA] @{[SA]}, %b: f32[NB] @{[SB]}) -> (f32[NC], f32) {
   return %c, %s
 }
 )";
-  const auto make = [&](const std::string& na, const std::string& nb, const std::string& nc, const std::string& sa, const std::string& sb) {
-    return partitionText(replaceAll(replaceAll(replaceAll(replaceAll(replaceAll(text, "NA", na), "NB", nb), "NC", nc), "SA", sa), "SB", sb));
+  const auto make = [&](const std::string& na, const std::string& nb, const std::string& nc, const std::string& sa,
+                        const std::string& sb) {
+    return partitionText(replaceAll(
+        replaceAll(replaceAll(replaceAll(replaceAll(text, "NA", na), "NB", nb), "NC", nc), "SA", sa), "SB", sb));
   };
   std::vector<double> first = {0, 1, 2, 3}, second = {0, 1};
   for (int i = 0; i < 12; ++i) first.push_back(100 + i);
@@ -268,11 +280,13 @@ func @f(%x: f32[FROM] @{[SX]}) -> f32[TO] {
   struct Case {
     std::string n, from, split, to, result;
   };
-  for (const Case& c : {Case{"4", "12, 8", "_, x", "16, 6", "_, _"}, Case{"4", "12, 8", "_, x", "16, 6", "x, _"}, Case{"2", "2, 4", "_, x", "8", "_"},
-                        Case{"2", "2, 4", "_, x", "8", "x"}, Case{"4", "2, 24", "_, x", "2, 6, 4", "_, x, _"},
-                        Case{"4", "2, 24", "_, x", "2, 6, 4", "_, _, _"}}) {
+  for (const Case& c :
+       {Case{"4", "12, 8", "_, x", "16, 6", "_, _"}, Case{"4", "12, 8", "_, x", "16, 6", "x, _"},
+        Case{"2", "2, 4", "_, x", "8", "_"}, Case{"2", "2, 4", "_, x", "8", "x"},
+        Case{"4", "2, 24", "_, x", "2, 6, 4", "_, x, _"}, Case{"4", "2, 24", "_, x", "2, 6, 4", "_, _, _"}}) {
     std::string source = text;
-    for (const auto& [from, to] : {std::pair{"FROM", c.from}, std::pair{"SX", c.split}, std::pair{"SY", c.result}, std::pair{"TO", c.to}, std::pair{"N", c.n}}) {
+    for (const auto& [from, to] : {std::pair{"FROM", c.from}, std::pair{"SX", c.split}, std::pair{"SY", c.result},
+                                   std::pair{"TO", c.to}, std::pair{"N", c.n}}) {
       source = replaceAll(source, from, to);
     }
     const auto program = partitionText(source);
@@ -308,16 +322,20 @@ func @g(%t: f32[V, 2] @{[x, _]}, %ids: i32[I] @{[_]}, %u: f32[I, 2] @{[_, _]}) -
   };
   const auto ten = make("4", "10", "6");
   ASSERT_TRUE(ten);
-  runSpmd(*ten, "f", {table(10), tensorOf({DType::I32, {6}}, {0, 9, 3, 8, 2, 9})}, {{0, 0, 9, 90, 3, 30, 8, 80, 2, 20, 9, 90}}, 0);
+  runSpmd(*ten, "f", {table(10), tensorOf({DType::I32, {6}}, {0, 9, 3, 8, 2, 9})},
+          {{0, 0, 9, 90, 3, 30, 8, 80, 2, 20, 9, 90}}, 0);
   EXPECT_EQ(collectivesOf(ten->spmd, "f"), (Strings{"all_reduce f32[6, 2]"}));
   std::vector<double> counts;
   for (const double c : {1, 0, 1, 1, 0, 0, 0, 0, 1, 2}) counts.insert(counts.end(), {c, c});
-  runSpmd(*ten, "g", {Tensor::zeros({DType::F32, {10, 2}}), tensorOf({DType::I32, {6}}, {0, 9, 3, 8, 2, 9}), Tensor::filled({DType::F32, {6, 2}}, 1)},
+  runSpmd(*ten, "g",
+          {Tensor::zeros({DType::F32, {10, 2}}), tensorOf({DType::I32, {6}}, {0, 9, 3, 8, 2, 9}),
+           Tensor::filled({DType::F32, {6, 2}}, 1)},
           {counts}, 0);
   EXPECT_EQ(collectivesOf(ten->spmd, "g"), Strings{});
   const auto seventeen = make("8", "17", "4");
   ASSERT_TRUE(seventeen);
-  runSpmd(*seventeen, "f", {table(17), tensorOf({DType::I32, {4}}, {16, 0, 15, 14})}, {{16, 160, 0, 0, 15, 150, 14, 140}}, 0);
+  runSpmd(*seventeen, "f", {table(17), tensorOf({DType::I32, {4}}, {16, 0, 15, 14})},
+          {{16, 160, 0, 0, 15, 150, 14, 140}}, 0);
 }
 
 TEST(Cases, T22SoftmaxOnSplitClasses) {
@@ -341,11 +359,14 @@ func @loss(%l: f32[C] @{[x]}, %y: i32) -> f32 {
   return %loss
 }
 )";
-  const auto make = [&](const std::string& n, const std::string& c) { return partitionText(replaceAll(replaceAll(text, "N", n), "C", c)); };
+  const auto make = [&](const std::string& n, const std::string& c) {
+    return partitionText(replaceAll(replaceAll(text, "N", n), "C", c));
+  };
   for (const std::string n : {"2", "4"}) {
     const auto program = make(n, "5");
     ASSERT_TRUE(program);
-    runSpmd(*program, "f", {tensorOf({DType::F32, {5}}, {1, 2, 3, 4, 5})}, {{0.011656, 0.031685, 0.086129, 0.234122, 0.636409}}, 1e-5);
+    runSpmd(*program, "f", {tensorOf({DType::F32, {5}}, {1, 2, 3, 4, 5})},
+            {{0.011656, 0.031685, 0.086129, 0.234122, 0.636409}}, 1e-5);
     EXPECT_EQ(collectivesOf(program->spmd, "f"), (Strings{"all_reduce f32", "all_reduce f32"}));
   }
   const auto negative = make("2", "3");
@@ -355,7 +376,8 @@ func @loss(%l: f32[C] @{[x]}, %y: i32) -> f32 {
     const auto program = make(n, "4");
     ASSERT_TRUE(program);
     for (const double start : {0.0, 100.0}) {
-      runSpmd(*program, "loss", {iotaOf({DType::F32, {4}}, start), tensorOf({DType::I32, {}}, {3})}, {{0.4401897}}, 1e-5);
+      runSpmd(*program, "loss", {iotaOf({DType::F32, {4}}, start), tensorOf({DType::I32, {}}, {3})}, {{0.4401897}},
+              1e-5);
     }
     const Strings plan = collectivesOf(program->spmd, "loss");
     EXPECT_LE(plan.size(), 3u);

@@ -16,7 +16,8 @@ struct Partitioned {
 };
 
 inline std::string replaceAll(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -26,7 +27,8 @@ inline std::unique_ptr<Partitioned> partitionText(const std::string& text, bool 
   SourceManager sources;
   const FileId file = sources.addFile("case.ir", text);
   std::optional<Module> module = parseModule(file, sources, result->sink);
-  for (const Diagnostic& diagnostic : result->sink.diagnostics()) ADD_FAILURE() << diagnostic.code << " " << diagnostic.message << "\n" << text;
+  for (const Diagnostic& diagnostic : result->sink.diagnostics())
+    ADD_FAILURE() << diagnostic.code << " " << diagnostic.message << "\n" << text;
   if (!module) return nullptr;
   const std::optional<std::string> fault = verify(*module, Form::Global);
   EXPECT_FALSE(fault) << *fault << "\n" << text;
@@ -39,7 +41,9 @@ inline std::unique_ptr<Partitioned> partitionText(const std::string& text, bool 
   managerOptions.checkRoundTrip = true;
   const PassRun run = runPasses(result->spmd, partitionPipeline(), context, managerOptions);
   if (run.failure) {
-    ADD_FAILURE() << run.failure->pass << ": " << run.failure->fault << "\n" << run.failure->textBefore << "\n" << printModule(result->spmd);
+    ADD_FAILURE() << run.failure->pass << ": " << run.failure->fault << "\n"
+                  << run.failure->textBefore << "\n"
+                  << printModule(result->spmd);
     return nullptr;
   }
   return result;

@@ -1,4 +1,5 @@
-// One program, any number of devices: the SPMD form and the cost of making it do not grow with the mesh (X11 of cases.md).
+// One program, any number of devices: the SPMD form and the cost of making it do not grow with the mesh (X11 of
+// cases.md).
 #include <chrono>
 #include <memory>
 #include <random>
@@ -38,7 +39,8 @@ Measured measure(std::int64_t data, std::int64_t model) {
   Measured best;
   for (int round = 0; round < 5; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    const auto program = partitionText(replaceAll(replaceAll(kText, "N", std::to_string(data)), "M", std::to_string(model)));
+    const auto program =
+        partitionText(replaceAll(replaceAll(kText, "N", std::to_string(data)), "M", std::to_string(model)));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!program) return best;
     best.ops = program->spmd.functions[0].ops.size();
@@ -61,7 +63,8 @@ TEST(Scale, ClassesOfTilesCountAsDevicesDo) {
   const Mesh mesh{{{"a", 4}, {"b", 3}, {"c", 2}}};
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
-    const Type type{DType::F32, {static_cast<std::int64_t>(1 + random() % 9), static_cast<std::int64_t>(1 + random() % 9)}};
+    const Type type{DType::F32,
+                    {static_cast<std::int64_t>(1 + random() % 9), static_cast<std::int64_t>(1 + random() % 9)}};
     const Sharding from = randomSharding(random, mesh, 2), to = randomSharding(random, mesh, 2);
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> expected, actual;
     for (std::int64_t device = 0; device < mesh.devices(); ++device) {

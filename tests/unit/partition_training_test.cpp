@@ -1,5 +1,5 @@
-// The plan of a training step of a small MLP under the usual layouts: data parallel, column and row split, both, and states
-// split over the data axis (ZeRO). Values agree with one device.
+// The plan of a training step of a small MLP under the usual layouts: data parallel, column and row split, both, and
+// states split over the data axis (ZeRO). Values agree with one device.
 #include <cmath>
 #include <memory>
 
@@ -16,7 +16,7 @@ constexpr std::int64_t kBatch = 62, kInputs = 20, kHidden = 16, kClasses = 4;
 
 struct Layout {
   Mesh mesh;
-  std::string x, w1, w2, states;                 // shardings as text; empty: no annotation
+  std::string x, w1, w2, states;  // shardings as text; empty: no annotation
 };
 
 std::optional<Annotation> annotationOf(const Mesh& mesh, const std::string& text, bool open = false) {
@@ -30,8 +30,10 @@ std::optional<Annotation> annotationOf(const Mesh& mesh, const std::string& text
     name.clear();
   };
   for (const char c : text) {
-    if (c == ',') close();
-    else if (c != ' ') name += c;
+    if (c == ',')
+      close();
+    else if (c != ' ')
+      name += c;
   }
   close();
   return annotation;
@@ -60,7 +62,8 @@ class MlpBuilder {
     const ValueId top = b.create(OpKind::StopGradient, {b.reduce(Reduction::Max, logits, {1}, {})}, {}, {});
     const ValueId shifted = b.map("sub", {logits, b.broadcast(top, {kBatch, kClasses}, {0}, {})}, {});
     const ValueId total = b.map("log", {b.reduce(Reduction::Sum, b.map("exp", {shifted}, {}), {1}, {})}, {});
-    const ValueId own = b.create(OpKind::Take, {shifted, y}, {{"axis", std::int64_t{1}}, {"batch", std::int64_t{1}}}, {});
+    const ValueId own =
+        b.create(OpKind::Take, {shifted, y}, {{"axis", std::int64_t{1}}, {"batch", std::int64_t{1}}}, {});
     const ValueId sum = b.reduce(Reduction::Sum, b.map("sub", {total, own}, {}), {0}, {});
     const ValueId loss = b.map("div", {sum, b.scalar(DType::F64, kBatch, {})}, {});
     function().results.push_back({ResultKind::Output, "result", -1, loss});
@@ -92,7 +95,8 @@ class MlpBuilder {
     argument.index = static_cast<std::int64_t>(module_.parameters.size());
     argument.value = function().addValue({.type = type, .name = name});
     function().arguments.push_back(argument);
-    module_.parameters.push_back({.name = name, .type = type, .annotation = annotationOf(module_.mesh, layout), .trained = true});
+    module_.parameters.push_back(
+        {.name = name, .type = type, .annotation = annotationOf(module_.mesh, layout), .trained = true});
     return argument.value;
   }
 
@@ -106,7 +110,8 @@ class MlpBuilder {
     kept.value = function().addValue({.type = type, .name = "m"});
     function().arguments.push_back(kept);
     std::string layout = type.rank() == 2 && !layout_.states.empty() ? layout_.states : "";
-    module_.states.push_back({.name = name, .type = type, .annotation = annotationOf(module_.mesh, layout, true), .parameter = kept.index});
+    module_.states.push_back(
+        {.name = name, .type = type, .annotation = annotationOf(module_.mesh, layout, true), .parameter = kept.index});
     const ValueId m = b.map("add", {b.map("mul", {b.scalar(DType::F64, 0.9, {}), kept.value}, {}), g}, {});
     const ValueId next = b.map("sub", {w, b.map("mul", {b.scalar(DType::F64, 0.1, {}), m}, {})}, {});
     function().results.push_back({ResultKind::Parameter, module_.parameters[index].name, kept.index, next});
@@ -148,7 +153,8 @@ Strings planOf(const Layout& layout) {
   EXPECT_EQ(sink.diagnostics().size(), 0u) << sink.diagnostics().front().message;
   const std::vector<Tensor> actual = evaluate(module, module.functions[0], arguments).results;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    for (std::int64_t e = 0; e < expected[i].type.elements(); ++e) EXPECT_NEAR(actual[i].number(e), expected[i].number(e), 1e-12);
+    for (std::int64_t e = 0; e < expected[i].type.elements(); ++e)
+      EXPECT_NEAR(actual[i].number(e), expected[i].number(e), 1e-12);
   }
   Strings plan = collectivesOf(module, "loss");
   if (testing::Test::HasFailure()) ADD_FAILURE() << printModule(module);
@@ -183,7 +189,9 @@ TEST(Training, StatesSplitOverDataScatterGradientsAndGatherParameters) {
   EXPECT_EQ(gathered, 2) << testing::PrintToString(plan);
 }
 
-TEST(Training, NothingAnnotatedMovesNothing) { EXPECT_EQ(planOf({{{{"data", 4}}}, "", "", "", ""}), Strings{}); }
+TEST(Training, NothingAnnotatedMovesNothing) {
+  EXPECT_EQ(planOf({{{{"data", 4}}}, "", "", "", ""}), Strings{});
+}
 
 }  // namespace
 }  // namespace gshard
