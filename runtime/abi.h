@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define GSHARD_RT_ABI 1
+#define GSHARD_RT_ABI 2
 
 /* Same order as ir's DType, Reduction. */
 enum { GSHARD_RT_F32, GSHARD_RT_F64, GSHARD_RT_BF16, GSHARD_RT_F16, GSHARD_RT_I32, GSHARD_RT_I64, GSHARD_RT_U8, GSHARD_RT_BOOL };
@@ -165,6 +165,7 @@ typedef struct gshard_rt_function {
   int64_t peak_bytes;                   /* highest arena byte this function touches */
   int64_t peak_site;
   int64_t comm_bytes_max, comm_bytes_total;   /* per call, as planned */
+  int64_t step_rows;                    /* accumulate: rows of all blocks of a step where the last is short; 0: rows * blocks */
 } gshard_rt_function;
 
 /* ---- the program */

@@ -214,7 +214,36 @@ int Worker::writeResults(NamedArrays& results) {
   return 0;
 }
 
+// Steps by time, the largest first, with the line of the program that each comes from.
+void Worker::reportProfile() {
+  struct Line {
+    double seconds;
+    std::string text;
+  };
+  double kinds[3] = {0, 0, 0};
+  std::vector<Line> lines;
+  for (const auto& [function, seconds] : device_.profile()) {
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      const gshard_rt_step& step = function->steps[i];
+      const bool product = step.kind == GSHARD_RT_STEP_GEMM, collective = step.kind == GSHARD_RT_STEP_COLLECTIVE;
+      kinds[product ? 0 : collective ? 2 : 1] += seconds[i];
+      const gshard_rt_site& site = session_.program.sites[step.site];
+      lines.push_back({seconds[i], std::string(product ? "product" : collective ? "collective" : "kernel") + "  " + site.location + "  " + site.text});
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
+  const double total = kinds[0] + kinds[1] + kinds[2];
+  std::vector<std::string> texts;
+  for (const Line& line : lines) {
+    char head[64];
+    std::snprintf(head, sizeof head, "%9.3f ms %5.1f %%  ", line.seconds * 1e3, total > 0 ? 100 * line.seconds / total : 0.0);
+    texts.push_back(head + line.text);
+  }
+  reporter_.profile(kinds[0], kinds[1], kinds[2], texts);
+}
+
 int Worker::finishRun(int code) {
+  if (session_.options.profile && device_.transport().rank() == 0) reportProfile();
   if (!session_.options.measurePeak) return code;
   const std::int64_t mine = highestTouchedByte(device_.arena(), device_.transport().arenaBytes());
   std::vector<std::int64_t> all(static_cast<std::size_t>(device_.transport().size()));

@@ -103,8 +103,19 @@ void Device::runGemm(const gshard_rt_gemm_call& call) {
 
 bool Device::run(const gshard_rt_function& function, std::int64_t trainingStep) {
   double mark = now();
+  std::vector<double>* profile = nullptr;
+  if (profiling_) {
+    profile = &profile_[&function];
+    profile->resize(static_cast<std::size_t>(function.step_count), 0.0);
+  }
+  double stepMark = mark;
   for (std::int64_t i = 0; i < function.step_count; ++i) {
     const gshard_rt_step& step = function.steps[i];
+    if (profile != nullptr && i > 0) {
+      const double time = now();
+      (*profile)[static_cast<std::size_t>(i - 1)] += time - stepMark;
+      stepMark = time;
+    }
     transport_.note(static_cast<int>(step.site), trainingStep);
     switch (step.kind) {
       case GSHARD_RT_STEP_KERNEL:
@@ -135,7 +146,9 @@ bool Device::run(const gshard_rt_function& function, std::int64_t trainingStep) 
       }
     }
   }
-  times_.compute += now() - mark;
+  const double end = now();
+  times_.compute += end - mark;
+  if (profile != nullptr && !profile->empty()) profile->back() += end - stepMark;
   return true;
 }
 

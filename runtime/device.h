@@ -58,6 +58,9 @@ class Device {
 
   Fault takeFault() { return faults_.take(); }
   const RunTimes& times() const { return times_; }
+  // Time of every step of every function since this was called (--profile), in the order of the tables.
+  void startProfile() { profiling_ = true; }
+  const std::map<const gshard_rt_function*, std::vector<double>>& profile() const { return profile_; }
 
  private:
   // A collective is prepared for each number of rows it has met, since short blocks have shorter tiles.
@@ -87,6 +90,8 @@ class Device {
   gshard_rt_context context_{};
   std::map<const gshard_rt_collective*, Prepared> prepared_;
   RunTimes times_;
+  bool profiling_ = false;
+  std::map<const gshard_rt_function*, std::vector<double>> profile_;
 };
 
 // Fills `count` elements with the value that changes nothing in the reduction: -0 for float sums (design.md section 2).

@@ -109,6 +109,8 @@ const std::vector<OptionRow>& optionTable() {
        [](O& o, S v) { return oneOf(o.logLevel, v, {"error", "info", "debug"}); }},
       {"quiet", 'q', "", "Output", "say nothing but errors and results", "", [](O& o, S) { return o.quiet = true; }},
       {"json", 0, "", "Output", "info: as JSON", "", [](O& o, S) { return o.json = true; }},
+      {"profile", 0, "", "Checking", "report where the time of device 0 goes, step by step", "",
+       [](O& o, S) { return o.profile = true; }},
       {"measure-peak", 0, "", "Checking", "fill the arenas with a pattern and report the highest touched byte", "",
        [](O& o, S) { return o.measurePeak = true; }},
       {"verify-plan", 0, "", "Checking", "counted bytes of every call must equal the planned ones", "",

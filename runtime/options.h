@@ -34,6 +34,7 @@ struct Options {
   bool help = false;
   bool json = false;
   bool measurePeak = false;
+  bool profile = false;
   bool verifyPlan = false;
 };
 

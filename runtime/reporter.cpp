@@ -205,6 +205,13 @@ void Reporter::evaluation(std::int64_t step, std::int64_t samples, std::int64_t 
   writeMetrics(line.dump());
 }
 
+void Reporter::profile(double products, double kernels, double collectives, const std::vector<std::string>& lines) {
+  const double total = products + kernels + collectives;
+  const double share = total > 0 ? products / total : 0.0;
+  writeMetrics(Json{{"profile", {{"products_share", share}, {"products_s", products}, {"kernels_s", kernels}, {"collectives_s", collectives}}}}.dump());
+  for (const std::string& line : lines) log(line);
+}
+
 void Reporter::peak(std::int64_t planned, std::int64_t measured) {
   writeMetrics(Json{{"peak", {{"planned_peak_bytes", planned}, {"measured_peak_bytes", measured}}}}.dump());
   log("memory per device: planned peak " + std::to_string(planned) + " bytes, measured " + std::to_string(measured) +

@@ -37,6 +37,8 @@ class Reporter {
   void step(const StepRecord& record);  // metrics and progress
   void evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Values& values);
   void peak(std::int64_t planned, std::int64_t measured);
+  // --profile: seconds per kind of step, and the lines of the table.
+  void profile(double products, double kernels, double collectives, const std::vector<std::string>& lines);
   void clear();  // ends the bar before other output
 
  private:

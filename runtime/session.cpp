@@ -11,6 +11,7 @@
 namespace gshard {
 
 std::int64_t rowsPerCall(const gshard_rt_function& function) {
+  if (function.step_rows > 0) return function.step_rows;
   return function.rows * std::max<std::int64_t>(function.blocks, 1);
 }
 

@@ -12,7 +12,9 @@
 namespace gshard {
 
 Worker::Worker(Session& session, Device& device, Reporter& reporter)
-    : session_(session), device_(device), reporter_(reporter), step_(session.firstStep) {}
+    : session_(session), device_(device), reporter_(reporter), step_(session.firstStep) {
+  if (session.options.profile) device_.startProfile();
+}
 
 void Worker::writeScalars(const gshard_rt_function& function) {
   const auto writeInteger = [&](std::int64_t offset, std::int64_t value) {

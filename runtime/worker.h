@@ -41,6 +41,7 @@ class Worker {
   int computeEntry();
   int writeResults(NamedArrays& results);
   int finishRun(int code);
+  void reportProfile();
 
   // All blocks of one call, and its finish function.
   // `afterBlock` sees the function whose outputs are complete: each block's, then the finish function's.
