@@ -264,7 +264,10 @@ llvm::Constant* ProgramTables::function(std::size_t number, const std::vector<Pl
       bytesTotal = entry.bytesTotal;
     }
   }
-  for (const std::int64_t value : {planned.memory.peakBytes, peakSite, bytesMax, bytesTotal}) fields.push_back(tables_.integer(value));
+  const std::int64_t stepRows = function.stage == Stage::Accumulate && rowsVary(function) ? function.totalRows : 0;
+  for (const std::int64_t value : {planned.memory.peakBytes, peakSite, bytesMax, bytesTotal, stepRows}) {
+    fields.push_back(tables_.integer(value));
+  }
   arenaBytes_ = std::max(arenaBytes_, planned.memory.peakBytes);
   return tables_.record(fields);
 }
