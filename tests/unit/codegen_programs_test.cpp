@@ -23,7 +23,10 @@ bool sameNumbers(const Tensor& a, const Tensor& b) {
 
 void checkSeed(std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  const fuzz::RandomProgram program = fuzz::makeProgram(fuzz::optionsOfSeed(seed));
+  fuzz::ProgramOptions programOptions = fuzz::optionsOfSeed(seed);
+  // Every tenth program is large: groups get the chance to wait for each other.
+  if (seed % 10 == 0) programOptions.operations = 60;
+  const fuzz::RandomProgram program = fuzz::makeProgram(programOptions);
   Module module = program.module;
   CollectingSink sink;
   const PassOptions passOptions;
