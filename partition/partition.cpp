@@ -76,6 +76,8 @@ class FunctionPartitioner {
   }
 
   // An open annotation has spoken to propagation; it moves nothing. Uses keep the split that the annotated value had.
+  // The alias of what is kept @stored stays: reads begin with the split that was inferred for it, whatever it is kept
+  // as.
   void dissolveOpenAnnotations() {
     std::vector<Op> ops;
     std::vector<Planned> planned;
@@ -87,7 +89,7 @@ class FunctionPartitioner {
       Op& op = function_.ops[i];
       for (ValueId& operand : op.operands) resolve(operand);
       const Annotation* annotation = annotationOf(op);
-      if (annotation != nullptr && annotation->open) {
+      if (annotation != nullptr && annotation->open && !annotation->stored) {
         stands[op.results[0].index] = op.operands[0];
         continue;
       }
@@ -213,6 +215,10 @@ class FunctionPartitioner {
     const OpPlan& plan = item.plan;
     const std::vector<ValueId> read = op.operands;
     const bool annotated = annotationOf(op) != nullptr;
+    if (annotated && annotationOf(op)->stored) {
+      writer.setReadLater(op.results[0], read[0], canonical(module_.mesh, plan.results[0]));
+      return;
+    }
     for (std::size_t i = 0; i < read.size(); ++i) {
       const Sharding needed = plan.completes ? plan.operands[i] : pending.asRead(read[i], plan.operands[i]);
       const Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),

@@ -18,6 +18,7 @@ SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, Resha
       versions_(function.values.size()),
       phases_(function.values.size(), Phase::Forward),
       generators_(function.values.size()),
+      readLater_(function.values.size()),
       warned_(function.values.size(), false) {}
 
 void SpmdWriter::setMade(ValueId value, const Sharding& sharding, Phase phase) {
@@ -29,6 +30,10 @@ void SpmdWriter::setMade(ValueId value, const Sharding& sharding, Phase phase) {
 void SpmdWriter::setAlias(ValueId value, ValueId same, const Sharding& sharding, Phase phase) {
   versions_[value.index] = {{same, sharding}};
   phases_[value.index] = phase;
+}
+
+void SpmdWriter::setReadLater(ValueId value, ValueId kept, const Sharding& sharding) {
+  readLater_[value.index] = ReadLater{kept, sharding};
 }
 
 ValueId SpmdWriter::newValue(Value like, const Sharding& sharding) {
@@ -63,6 +68,12 @@ void SpmdWriter::finish() {
 
 ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Request& request) {
   std::vector<Version>& versions = versions_[value.index];
+  if (versions.empty() && readLater_[value.index]) {
+    const ReadLater read = *readLater_[value.index];
+    Request gather = request;
+    gather.asked = true;
+    versions = {{obtain(read.kept, read.sharding, gather), read.sharding}};
+  }
   GSHARD_CHECK(!versions.empty(), "`" + function_.value(value).name + "` is read before it is made");
   for (const Version& version : versions) {
     if (version.sharding == sharding) return version.value;

@@ -33,6 +33,10 @@ class SpmdWriter {
   // `value` is `same` in a sharding of its own; no op stands for it.
   void setAlias(ValueId value, ValueId same, const Sharding& sharding, Phase phase);
 
+  // `value` is `kept` in the sharding in which it is read, brought together where it is first read and not before:
+  // until then only the parts take memory.
+  void setReadLater(ValueId value, ValueId kept, const Sharding& sharding);
+
   // The value with this sharding, made if there is none yet.
   ValueId obtain(ValueId value, const Sharding& sharding, const Request& request);
   // Appends an op; its results must have been given their shardings.
@@ -45,6 +49,10 @@ class SpmdWriter {
  private:
   struct Version {
     ValueId value;
+    Sharding sharding;
+  };
+  struct ReadLater {
+    ValueId kept;
     Sharding sharding;
   };
   // Completions stand right behind the value that is pending, not where it is first read complete: there they overlap
@@ -62,6 +70,7 @@ class SpmdWriter {
   std::vector<std::vector<Version>> versions_;  // per value of the global program
   std::vector<Phase> phases_;
   std::vector<std::optional<Op>> generators_;
+  std::vector<std::optional<ReadLater>> readLater_;
   std::vector<bool> warned_;
   // Ops by place: place 0 stands before all ops, place i + 1 begins with the i-th op that was appended.
   std::vector<std::vector<Op>> places_{1};
