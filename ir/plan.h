@@ -16,7 +16,7 @@ struct PlanEntry {
   std::string reduction;                      // "sum"; empty for moves
   std::vector<std::string> axes;              // of the group, as users name them
   DType dtype = DType::F32;
-  std::vector<std::int64_t> shape;            // tile of the (first) value that is moved; empty: a scalar
+  std::vector<std::int64_t> shape;            // tile that is moved; empty: a scalar; combined: all elements in one row
   std::int64_t count = 1;                     // calls per step (microbatches)
   std::int64_t bytesMax = 0, bytesTotal = 0;  // received per call: by the busiest device, by all
   std::vector<std::int64_t> perDevice;        // only where devices differ, at most 64 devices

@@ -78,6 +78,19 @@ BytesReceived bytesOf(const OpView& op) {
   return sum;
 }
 
+// The tile that is moved; of a combined collective all its elements in one row.
+std::vector<std::int64_t> shapeOf(const OpView& op) {
+  const std::vector<ValueId>& operands = op.op().operands;
+  if (op.op().results.size() == 1) return localShape(op.operandType(0), shardingOf(op.function(), operands[0]));
+  std::int64_t elements = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    std::int64_t tile = 1;
+    for (const std::int64_t size : localShape(op.operandType(i), shardingOf(op.function(), operands[i]))) tile *= size;
+    elements += tile;
+  }
+  return {elements};
+}
+
 std::int64_t messagesOf(const OpView& op) {
   const std::int64_t n = groupSize(op);
   if (op.op().kind == OpKind::AllReduce) return 2 * (n - 1);
@@ -105,7 +118,7 @@ CommPlan makeCommPlan(const Module& module, const Platform& platform) {
       if (const Attribute* reduction = op.attributes.find("reduction")) entry.reduction = std::get<std::string>(*reduction);
       entry.axes = axesOf(view);
       entry.dtype = view.resultType().dtype;
-      entry.shape = localShape(view.operandType(0), shardingOf(function, op.operands[0]));
+      entry.shape = shapeOf(view);
       entry.count = std::max<std::int64_t>(1, function.blocks);
       const BytesReceived bytes = bytesOf(view);
       entry.bytesMax = bytes.max;
