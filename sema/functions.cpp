@@ -228,7 +228,7 @@ void Elaborator::finishFunction(FunctionBuild& build) {
   eraseUnused(function);
   const std::vector<std::int64_t> uses = useCounts(function);
   for (const Argument& argument : function.arguments) {
-    if (argument.kind != ArgumentKind::Input || uses[argument.value.index] > 0) continue;
+    if (argument.kind != ArgumentKind::Input || uses[argument.value.index] > 0 || sink_.errors() > 0) continue;
     sink_.emit(function.value(argument.value).range, diag::InputUnused, argument.name, function.name);
   }
   std::erase_if(function.arguments, [&](const Argument& argument) {

@@ -73,6 +73,13 @@ class Loader {
     return parsed;
   }
 
+  // The library's files are named `stdlib/nn.gsd` wherever they are installed: plans and objects name no absolute path.
+  std::string shownName(const std::string& path) const {
+    const std::string prefix = options_.stdlibPath + "/";
+    if (options_.stdlibPath.empty() || !path.starts_with(prefix)) return path;
+    return "stdlib/" + path.substr(prefix.size());
+  }
+
   FileUnit* load(const std::string& path, const std::string& name, SourceRange from) {
     std::error_code ignored;
     const fs::path resolved = fs::weakly_canonical(path, ignored);
@@ -91,7 +98,7 @@ class Loader {
       return known->second;
     }
     std::string why;
-    const std::optional<FileId> file = sources_.addFileFromDisk(path, why);
+    const std::optional<FileId> file = sources_.addFileFromDisk(path, why, shownName(path));
     if (!file) {
       sink_.emit(from, diag::FileNotReadable, path, why);
       good_ = false;

@@ -321,16 +321,23 @@ Datum applyBinary(BinaryOp op, const Datum& left, const Datum& right, const Oper
     }
     return integerPower(*x, exponent->value, ranges.whole, *ops);
   }
+  const bool logic = op == BinaryOp::And || op == BinaryOp::Or;
+  for (const Datum* side : {&left, &right}) {
+    const auto* tensor = side->as<TensorDatum>();
+    if (!logic || tensor == nullptr || tensor->type.dtype == DType::Bool) continue;
+    sink.emit(ranges.whole, diag::OperatorDoesNotFit, std::string(ast::spelling(op)), describe(left), describe(right))
+        .help("compare first: `x != 0`");
+    return {};
+  }
   const std::string what = std::string("`") + ast::spelling(op) + "`";
   const std::optional<std::vector<TensorDatum>> operands =
       ops->unify({left, right}, {ranges.left, ranges.right}, what, ranges.whole);
   if (!operands) return {};
   const DType dtype = operands->front().type.dtype;
-  const bool logic = op == BinaryOp::And || op == BinaryOp::Or;
   const bool equality = op == BinaryOp::Equal || op == BinaryOp::NotEqual;
   if (logic != (dtype == DType::Bool) && !(equality && dtype == DType::Bool)) {
     sink.emit(ranges.whole, diag::OperatorDoesNotFit, std::string(ast::spelling(op)), describe(left), describe(right))
-        .help(logic ? "compare first: `x != 0`" : "`cast` to a number type first");
+        .help("`cast` to a number type first");
     return {};
   }
   if (op == BinaryOp::Div && !isFloat(dtype)) {

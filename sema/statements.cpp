@@ -62,6 +62,7 @@ Flow Elaborator::execStatement(const ast::Stmt& stmt, Scope& scope) {
                    if (optimizerStates_ == nullptr) {
                      sink_.emit(range, diag::Misplaced, "`state " + s.name.text + "`", std::string("in a function"))
                          .help("declare it in the model; the function assigns it");
+                     bindName(s.name, {}, BindingKind::Let, scope);  // one mistake, one message
                      return Flow::Next;
                    }
                    const auto found = optimizerStates_->find(&s);
@@ -190,6 +191,7 @@ void Elaborator::execAssign(const ast::Assign& assign, SourceRange range, Scope&
     } else {
       builder.help("`let " + assign.name.text + " = …` declares a name");
     }
+    scope.bind({assign.name.text, {}, assign.name.range, BindingKind::Let});  // silent from here on
     return;
   }
   const std::optional<std::string> outer = std::exchange(naming_, std::nullopt);
