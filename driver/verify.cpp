@@ -94,6 +94,7 @@ ReadTensor readLosses(const fs::path& path) {
     if (json.is_object() && json.contains("step") && json.contains("loss")) losses.numbers.push_back(json["loss"].get<double>());
   }
   losses.shape = {static_cast<std::int64_t>(losses.numbers.size())};
+  losses.bytes.assign(reinterpret_cast<const char*>(losses.numbers.data()), losses.numbers.size() * sizeof(double));
   return losses;
 }
 
