@@ -16,6 +16,9 @@ llvm::Value* emitScalarFn(llvm::IRBuilder<>& builder, ScalarFn fn, DType operand
 // A runtime function of abi.h's table, declared in the module.
 llvm::FunctionCallee runtimeFunction(llvm::Module& module, std::string_view name);
 
+// Lanes from what lies in memory: bool, u8 and the 16-bit floats are wider in registers.
+llvm::Value* fromMemory(llvm::IRBuilder<>& builder, DType dtype, llvm::Value* raw);
+
 class KernelBody {
  public:
   using Value = llvm::Value*;
