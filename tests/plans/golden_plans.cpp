@@ -1,0 +1,159 @@
+// Golden tests of communication plans: every line of cases.txt is compiled in process up to its plan, and the plan, one line
+// per collective, is compared whole with PROGRAM.MESH[.LAYOUT].plan. GSHARD_UPDATE_GOLDENS=1 rewrites the files.
+// What a plan must be whatever the golden says (no collective on one device, totals) is checked apart.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "driver/stages.h"
+#include "partition/comm_plan.h"
+#include "support/render.h"
+#include "support/text.h"
+
+namespace gshard {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+const fs::path kExamples = fs::path(GSHARD_SOURCE_DIR) / "examples";
+const fs::path kGoldens = fs::path(GSHARD_SOURCE_DIR) / "tests/plans";
+
+struct PlanCase {
+  std::string program, mesh, layout;  // mesh and layout empty: the program's own
+
+  std::string name() const {
+    std::string text = fs::path(program).stem().string() + "." + (mesh.empty() ? "own" : mesh);
+    if (!layout.empty()) text += "." + fs::path(layout).stem().string();
+    for (char& c : text) c = c == ',' ? '_' : c;
+    return text;
+  }
+};
+
+std::vector<PlanCase> readCases() {
+  std::vector<PlanCase> cases;
+  std::ifstream file(kGoldens / "cases.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    PlanCase item;
+    std::istringstream(line) >> item.program >> item.mesh >> item.layout;
+    if (item.mesh == "-") item.mesh.clear();
+    cases.push_back(std::move(item));
+  }
+  return cases;
+}
+
+// Names are those that a user in examples/ sees, so that goldens hold no path of this machine.
+Json planOf(const PlanCase& item) {
+  fs::current_path(kExamples);
+  Options options;
+  options.input = item.program;
+  options.mesh = item.mesh;
+  if (!item.layout.empty()) options.layouts.push_back(item.layout);
+  Session session(options);
+  try {
+    const Partitioned partitioned = partitionedModule(session);
+    return Json::parse(planJson(partitioned.module, partitioned.plan, session.sources()));
+  } catch (const Stopped&) {
+    std::string text;
+    for (const Diagnostic& diagnostic : session.sink().diagnostics()) text += renderText(diagnostic, session.sources());
+    throw std::runtime_error(item.name() + "\n" + text);
+  }
+}
+
+std::string joined(const Json& list) {
+  std::string text;
+  for (const Json& item : list) text += (text.empty() ? "" : ",") + (item.is_string() ? item.get<std::string>() : item.dump());
+  return text;
+}
+
+std::string describe(const PlanCase& item, const Json& plan) {
+  std::string text = item.program + (item.layout.empty() ? "" : " with " + item.layout) + ", mesh";
+  for (const Json& axis : plan["mesh"]) text += " " + axis[0].get<std::string>() + "=" + axis[1].dump();
+  text += "\n";
+  for (const Json& function : plan["functions"]) {
+    text += "\n" + function["kind"].get<std::string>() + " " + function["name"].get<std::string>() + ": " +
+            (function["collectives"].empty() ? "no collective" : function["bytes"]["max"].dump() + " bytes") + "\n";
+    for (const Json& entry : function["collectives"]) {
+      text += "  " + entry["kind"].get<std::string>() + " " + entry.value("reduction", "-") + " over " + joined(entry["axes"]) + ": " +
+              entry["bytes"]["max"].dump() + " bytes, " + entry["count"].dump() + " times, " + entry["phase"].get<std::string>() + ", " +
+              entry["source"].get<std::string>() + ", " + entry["value"].get<std::string>() + "\n";
+    }
+  }
+  return text;
+}
+
+std::string readFile(const fs::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+class PlanTest : public testing::Test {
+ public:
+  explicit PlanTest(PlanCase item) : item_(std::move(item)) {}
+
+  void TestBody() override {
+    const Json plan = planOf(item_);
+    for (const Json& function : plan["functions"]) {
+      SCOPED_TRACE(function["name"].get<std::string>());
+      if (plan["devices"] == 1) {
+        EXPECT_TRUE(function["collectives"].empty());
+      }
+      for (const Json& entry : function["collectives"]) {
+        EXPECT_GT(entry["bytes"]["max"].get<std::int64_t>(), 0) << entry;
+        EXPECT_LE(entry["bytes"]["total"].get<std::int64_t>(), entry["bytes"]["max"].get<std::int64_t>() * plan["devices"].get<std::int64_t>());
+        EXPECT_GT(entry["steps"].get<std::int64_t>(), 0) << entry;
+        EXPECT_FALSE(entry["reason"].get<std::string>().empty()) << entry;
+        EXPECT_NE(entry["source"].get<std::string>(), "") << "a collective without a line: " << entry;
+        EXPECT_FALSE(entry["source"].get<std::string>().starts_with("/")) << "an absolute path: " << entry;
+        EXPECT_FALSE(entry["value"].get<std::string>().empty()) << entry;
+      }
+    }
+    const std::string text = describe(item_, plan);
+    const fs::path golden = kGoldens / (item_.name() + ".plan");
+    if (std::getenv("GSHARD_UPDATE_GOLDENS") != nullptr) {
+      std::ofstream(golden, std::ios::binary) << text;
+    } else {
+      EXPECT_EQ(text, readFile(golden)) << "GSHARD_UPDATE_GOLDENS=1 rewrites it";
+    }
+  }
+
+ private:
+  PlanCase item_;
+};
+
+TEST(Plans, EveryExampleHasACase) {
+  std::set<std::string> named;
+  for (const PlanCase& item : readCases()) named.insert(item.program);
+  for (const auto& entry : fs::directory_iterator(kExamples)) {
+    if (entry.path().extension() != ".gsd") continue;
+    EXPECT_TRUE(named.contains(entry.path().filename().string())) << entry.path();
+  }
+}
+
+TEST(Plans, EveryGoldenHasACase) {
+  std::set<std::string> named;
+  for (const PlanCase& item : readCases()) named.insert(item.name() + ".plan");
+  for (const auto& entry : fs::directory_iterator(kGoldens)) {
+    if (entry.path().extension() != ".plan") continue;
+    EXPECT_TRUE(named.contains(entry.path().filename().string())) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace gshard
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (const gshard::PlanCase& item : gshard::readCases()) {
+    testing::RegisterTest("Plans", item.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [item]() -> testing::Test* { return new gshard::PlanTest(item); });
+  }
+  return RUN_ALL_TESTS();
+}
