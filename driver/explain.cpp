@@ -5,6 +5,8 @@
 #include <map>
 
 #include "driver/commands.h"
+#include "driver/diagnostics.h"
+#include "driver/error_index.h"
 #include "driver/stages.h"
 #include "partition/comm_plan.h"
 #include "support/text.h"
@@ -124,6 +126,17 @@ void Explanation::print(std::int64_t onlyLine) const {
 }  // namespace
 
 int runExplain(Session& session) {
+  const std::string& word = session.options().input;
+  if (looksLikeCode(word)) {
+    const std::string text = explainCode(word);
+    if (!text.empty()) {
+      std::fputs(text.c_str(), stdout);
+      return kOk;
+    }
+    auto builder = session.sink().emit({}, diag::UnknownCode, word);
+    if (const auto near = suggest(word, allCodes())) builder.help("did you mean `" + *near + "`?");
+    return kUsage;
+  }
   const Partitioned partitioned = partitionedModule(session);
   if (session.flush()) throw Stopped{kProgramErrors};
   if (session.options().planOnly) {

@@ -95,6 +95,9 @@ Installation findInstallation() {
   for (const fs::path& candidate : {self / "../share/gshard/stdlib", fs::path(GSHARD_SOURCE_STDLIB)}) {
     if (found.stdlib.empty() && fs::exists(candidate / "prelude.gsd", error)) found.stdlib = fs::weakly_canonical(candidate, error).string();
   }
+  for (const fs::path& candidate : {self / "../share/gshard/errors", fs::path(GSHARD_SOURCE_ERRORS)}) {
+    if (found.errorIndex.empty() && fs::is_directory(candidate, error)) found.errorIndex = candidate.string();
+  }
   std::vector<fs::path> runtimes = {self / "../lib/gshard", self / "../runtime"};
   if (const char* set = std::getenv("GSHARD_RUNTIME")) runtimes.insert(runtimes.begin(), fs::path(set));
   for (const fs::path& candidate : runtimes) {

@@ -54,7 +54,7 @@ class Session {
 // Folders of this installation: next to the executable in a build tree, share/ and lib/ in an install tree. GSHARD_RUNTIME
 // and GSHARD_PATH of the environment come first.
 struct Installation {
-  std::string stdlib, runtime;
+  std::string stdlib, runtime, errorIndex;
 };
 Installation findInstallation();
 std::vector<std::string> environmentPaths();                // of GSHARD_PATH
