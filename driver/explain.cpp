@@ -63,7 +63,7 @@ class Explanation {
 
 void Explanation::addValue(const Value& value) {
   const auto key = keyOf(value.range);
-  if (!key || value.name.empty() || !value.sharding) return;
+  if (!key || value.name.empty() || value.name == "constant" || !value.sharding) return;
   Line& line = lines_[*key];
   const std::string shown = printShardedType(partitioned_.module.mesh, value.type, *value.sharding);
   const std::string id = value.name + " " + shown;

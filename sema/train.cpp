@@ -245,6 +245,10 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
   const std::int64_t errors = sink_.errors();
   const std::vector<ValueId> gradientIds = gradients(build.builder(), value->id, sources);
   if (sink_.errors() != errors) return;
+  // The plan names what it moves: a gradient by its parameter.
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    build.builder().function().value(gradientIds[i]).name = "grad." + module_.parameters[static_cast<std::size_t>(trained[i])].name;
+  }
   build.builder().setPhase(Phase::Update);
   Scope scope(*program_.main, nullptr);
   std::vector<std::vector<CallArgument>> arguments;
