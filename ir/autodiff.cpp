@@ -3,7 +3,6 @@
 #include "ir/autodiff.h"
 
 #include "ir/arms.h"
-#include "ir/diagnostics.h"
 #include "ir/op_table.h"
 #include "support/check.h"
 
@@ -27,7 +26,7 @@ class Differentiation {
     for (std::size_t i = count; i-- > 0;) {
       // A copy, since building ops moves the list.
       const Op op = function().ops[i];
-      if (!visit(op)) return std::vector<ValueId>(xs_.size());
+      visit(op);
     }
     std::vector<ValueId> result;
     for (const ValueId x : xs_) {
@@ -57,8 +56,7 @@ class Differentiation {
     }
   }
 
-  // False after an error.
-  bool visit(const Op& op) {
+  void visit(const Op& op) {
     std::vector<ValueId> resultGradients;
     bool any = false;
     for (const ValueId result : op.results) {
@@ -71,18 +69,17 @@ class Differentiation {
       wanted.push_back(dependent_[operand.index] && isFloat(function().type(operand).dtype));
       wantsAny = wantsAny || wanted.back();
     }
-    if (!any || !wantsAny) return true;
+    if (!any || !wantsAny) return;
     const OpDef& def = opDef(op.kind);
-    return std::visit(Arms{[&](const Vjp& rule) { return applyVjp(op, rule, wanted, resultGradients); },
-                           [&](const NotDifferentiable& rule) {
-                             builder_.diag().emit(op.range, diag::NoGradient, std::string(*def.name),
-                                                  std::string(*rule.reason));
-                             return false;
-                           }},
-                      *def.gradient);
+    std::visit(Arms{[&](const Vjp& rule) { applyVjp(op, rule, wanted, resultGradients); },
+                    [&](const NotDifferentiable& rule) {
+                      GSHARD_CHECK(false, "a gradient is asked for through `" + std::string(*def.name) +
+                                              "`: " + std::string(*rule.reason));
+                    }},
+               *def.gradient);
   }
 
-  bool applyVjp(const Op& op, const Vjp& rule, const std::vector<bool>& wanted,
+  void applyVjp(const Op& op, const Vjp& rule, const std::vector<bool>& wanted,
                 const std::vector<ValueId>& resultGradients) {
     // A rule may hold references to types while it builds: it creates fewer values than this.
     constexpr std::size_t kRoom = 1024;
@@ -102,7 +99,6 @@ class Differentiation {
       sum = sum.known() ? builder_.map("add", {sum, *collected[i]}, op.range) : *collected[i];
     }
     gradients_.resize(function().values.size());
-    return true;
   }
 
   GradBuilder builder_;

@@ -29,7 +29,8 @@ Function* Module::find(std::string_view name) {
 const Function* Module::find(std::string_view name) const { return const_cast<Module*>(this)->find(name); }
 
 bool rowsVary(const Function& function) {
-  if (function.stage != Stage::Accumulate || function.rows == 0) return false;
+  if (function.stage == Stage::Finish || function.rows == 0) return false;
+  if (function.stage == Stage::Whole) return function.blocks == 0;
   return function.totalRows == 0 || function.totalRows % function.rows != 0;
 }
 

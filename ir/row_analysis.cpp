@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "ir/arms.h"
-#include "ir/diagnostics.h"
 #include "ir/op_table.h"
 #include "support/check.h"
 
@@ -54,7 +53,7 @@ bool RowAnalysis::run() {
       if (state(result.value).place == RowPlace::Partial) complete(result.value);
       const bool isWhole = result.kind != ResultKind::Output;
       if (isWhole && state(result.value).place == RowPlace::Split) {
-        diag_->emit(result.range, diag::ResultHasRows, result.name, blocksText());
+        fault_ = RowFault{RowFault::Kind::ResultHasRows, result.name, {}, result.range, {}, {}};
         return false;
       }
     }
@@ -316,31 +315,27 @@ ValueId RowAnalysis::splitVersion(ValueId value, std::int64_t dim) {
   return version;
 }
 
-std::string RowAnalysis::blocksText() const {
-  if (function_->blocks == 0) return "they are taken in blocks of " + std::to_string(function_->rows);
-  return "`microbatches` takes them in " + std::to_string(function_->blocks) + " parts";
-}
-
 bool RowAnalysis::fail(const Op& op, std::size_t operand) {
-  const Value& value = function_->value(op.results[0]);
   const Value& x = function_->value(op.operands[operand]);
-  diag_->emit(op.range, diag::NeedsAllRows, value.name, blocksText())
-      .label(x.range, states_[op.operands[operand].index].place == RowPlace::Split ? "these rows"
-                                                                                   : "this differs from row to row");
+  const bool hasRows = states_[op.operands[operand].index].place == RowPlace::Split;
+  fault_ = RowFault{RowFault::Kind::NeedsAllRows,
+                    function_->value(op.results[0]).name,
+                    {},
+                    op.range,
+                    x.range,
+                    hasRows ? "these rows" : "this differs from row to row"};
   return false;
 }
 
 bool RowAnalysis::failFinal(const Op& op) {
-  std::size_t complete = 0;
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    if (states_[op.operands[i].index].place == RowPlace::Final ||
-        states_[op.operands[i].index].place == RowPlace::Partial)
-      complete = i;
+  ValueId complete = op.operands[0];
+  for (const ValueId operand : op.operands) {
+    const RowPlace place = states_[operand.index].place;
+    if (place == RowPlace::Final || place == RowPlace::Partial) complete = operand;
   }
-  const Value& value = function_->value(op.results[0]);
-  const Value& x = function_->value(op.operands[complete]);
-  diag_->emit(op.range, diag::RowsMeetReduction, value.name, x.name, blocksText())
-      .label(x.range, "complete only after all rows");
+  const Value& x = function_->value(complete);
+  fault_ = RowFault{RowFault::Kind::MeetsReduction, function_->value(op.results[0]).name, x.name, op.range, x.range,
+                    "complete only after all rows"};
   return false;
 }
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "ir/module.h"
-#include "support/diagnostics.h"
 
 namespace gshard {
 
@@ -23,15 +22,26 @@ struct RowState {
   Reduction reduction = Reduction::Sum;
 };
 
+// Why a function cannot take its rows in blocks.
+struct RowFault {
+  enum class Kind : std::uint8_t { NeedsAllRows, MeetsReduction, ResultHasRows };
+  Kind kind = Kind::NeedsAllRows;
+  std::string name;       // of the value, or of the result
+  std::string reduction;  // MeetsReduction: the value that all rows go into
+  SourceRange range;
+  SourceRange operandRange;
+  std::string operandLabel;
+};
+
 class RowAnalysis {
  public:
   // `function` is a copy that the analysis may extend: an Independent value that meets rows (a constant of the shape of
   // a batch) gets a version of its own that is cut along with them.
-  RowAnalysis(const Module& module, Function& function, DiagSink& diag)
-      : module_(&module), function_(&function), diag_(&diag) {}
+  RowAnalysis(const Module& module, Function& function) : module_(&module), function_(&function) {}
 
-  // False after an error: something needs all rows at once.
+  // False when something needs all rows at once: then there is a fault.
   bool run();
+  const std::optional<RowFault>& fault() const { return fault_; }
 
   const RowState& state(ValueId value) const { return states_[value.index]; }
   // Values whose pending reduction is completed between the stages (all users read the completed value).
@@ -55,11 +65,10 @@ class RowAnalysis {
   void setResults(const Op& op, RowState state);
   bool fail(const Op& op, std::size_t operand);
   bool failFinal(const Op& op);
-  std::string blocksText() const;
 
   const Module* module_;
   Function* function_;
-  DiagSink* diag_;
+  std::optional<RowFault> fault_;
   std::vector<RowState> states_;
   std::set<ValueId> completed_;
   std::map<std::pair<ValueId, std::int64_t>, ValueId> versions_;  // of an Independent value, cut along a dim

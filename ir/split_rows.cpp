@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/batch_rows.h"
+#include "ir/diagnostics.h"
 #include "ir/passes.h"
 #include "ir/row_analysis.h"
 #include "ir/unit_rows.h"
@@ -325,6 +327,35 @@ void shareRowCounts(Function& function, const RowAnalysis& rows) {
   }
 }
 
+void tell(const Function& function, const RowFault& fault, DiagSink& diag) {
+  const std::string blocks = function.blocks == 0
+                                 ? "they are taken in blocks of " + std::to_string(function.rows)
+                                 : "`microbatches` takes them in " + std::to_string(function.blocks) + " parts";
+  switch (fault.kind) {
+    case RowFault::Kind::NeedsAllRows:
+      diag.emit(fault.range, diag::NeedsAllRows, fault.name, blocks).label(fault.operandRange, fault.operandLabel);
+      return;
+    case RowFault::Kind::MeetsReduction:
+      diag.emit(fault.range, diag::RowsMeetReduction, fault.name, fault.reduction, blocks)
+          .label(fault.operandRange, fault.operandLabel);
+      return;
+    case RowFault::Kind::ResultHasRows:
+      diag.emit(fault.range, diag::ResultHasRows, fault.name, blocks);
+      return;
+  }
+  GSHARD_UNREACHABLE("RowFault");
+}
+
+// What training can do on a batch, `eval` does batch by batch; the runtime averages by rows.
+void averageBatches(const Module& module, Function& function, const RowFault& fault, DiagSink& diag) {
+  diag.emit(fault.range, diag::EvalAverages, function.rows, fault.name).label(fault.operandRange, fault.operandLabel);
+  // A last, shorter batch needs live sizes; where rows cannot be followed, only whole batches are taken.
+  if (markBatchRows(module, function)) return;
+  function.blocks = 1;
+  function.totalRows = function.rows;
+  fixSizes(function, nullptr);
+}
+
 }  // namespace
 
 void splitRows(Module& module, PassContext& context) {
@@ -345,8 +376,13 @@ void splitRows(Module& module, PassContext& context) {
         function.blocks == 0 ? function.rows : (function.rows + function.blocks - 1) / function.blocks;
     Function copy = function;
     if (copy.rows == 1) widenUnitRows(module, copy);
-    RowAnalysis rows(module, copy, context.diag);
+    RowAnalysis rows(module, copy);
     if (!rows.run()) {
+      if (function.kind == FunctionKind::Eval) {
+        averageBatches(module, function, *rows.fault(), context.diag);
+      } else {
+        tell(function, *rows.fault(), context.diag);
+      }
       functions.push_back(std::move(function));
       continue;
     }

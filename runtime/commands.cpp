@@ -125,8 +125,10 @@ int Worker::evaluate(std::int64_t step) {
   for (const gshard_rt_function* function : session_.functions) {
     const Feed& feed = session_.feeds.at(function);
     const gshard_rt_function& result = resultOf(session_.program, *function);
-    const std::int64_t rows = function->rows == 0 ? 0 : feed.hasData() ? feed.rows : rowsPerCall(*function);
+    std::int64_t rows = function->rows == 0 ? 0 : feed.hasData() ? feed.rows : rowsPerCall(*function);
     const bool averaged = function->stage != GSHARD_RT_ACCUMULATE && function->rows != 0;
+    // Compiled for whole batches only (blocks is 0 where a batch may be shorter): the rest is left out.
+    if (averaged && function->blocks != 0 && rows > function->rows) rows -= rows % function->rows;
     Values own;
     // A function that cannot accumulate is evaluated batch by batch, and its scalars are averaged by rows.
     const std::int64_t piece = averaged ? function->rows : rows;
@@ -228,7 +230,10 @@ void Worker::reportProfile() {
       const bool product = step.kind == GSHARD_RT_STEP_GEMM, collective = step.kind == GSHARD_RT_STEP_COLLECTIVE;
       kinds[product ? 0 : collective ? 2 : 1] += seconds[i];
       const gshard_rt_site& site = session_.program.sites[step.site];
-      lines.push_back({seconds[i], std::string(product ? "product" : collective ? "collective" : "kernel") + "  " + site.location + "  " + site.text});
+      lines.push_back({seconds[i], std::string(product      ? "product"
+                                               : collective ? "collective"
+                                                            : "kernel") +
+                                       "  " + site.location + "  " + site.text});
     }
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
@@ -236,7 +241,8 @@ void Worker::reportProfile() {
   std::vector<std::string> texts;
   for (const Line& line : lines) {
     char head[64];
-    std::snprintf(head, sizeof head, "%9.3f ms %5.1f %%  ", line.seconds * 1e3, total > 0 ? 100 * line.seconds / total : 0.0);
+    std::snprintf(head, sizeof head, "%9.3f ms %5.1f %%  ", line.seconds * 1e3,
+                  total > 0 ? 100 * line.seconds / total : 0.0);
     texts.push_back(head + line.text);
   }
   reporter_.profile(kinds[0], kinds[1], kinds[2], texts);
