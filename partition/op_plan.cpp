@@ -24,7 +24,11 @@ class Chooser {
       const double work = repeatedFlops(axes) / kFlopsPerByte + penalty(axes);
       if (!best_ || work < best_->cost) consider(planFor(axes, work));
     }
-    if (best_->bytes > 0 && isMove(op_.op().kind)) consider(exchangePlan());
+    if (best_->bytes > 0 && isMove(op_.op().kind)) {
+      // By bytes alone: a pending operand costs its completion either way, and the move itself may then be local.
+      OpPlan exchange = exchangePlan();
+      if (exchange.cost < best_->bytes) best_ = std::move(exchange);
+    }
     return *std::move(best_);
   }
 

@@ -18,10 +18,10 @@ static double now() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-void FaultRecorder::record(const Fault& fault) {
+void FaultRecorder::record(Fault fault) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool less = fault.order != least_.order ? fault.order < least_.order : fault.index < least_.index;
-  if (!least_.happened() || less) least_ = fault;
+  fault.firstRow = firstRow_;
+  if (!least_.happened() || fault.before(least_)) least_ = fault;
 }
 
 Fault FaultRecorder::take() {

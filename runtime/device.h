@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,19 +16,26 @@
 
 namespace gshard {
 
-// The least fault of a device: smallest (order, index).
+// The least fault of a device: smallest (first row of its block, order, index). Blocks are equal on every mesh.
 struct Fault {
   std::int64_t order = 0, index = 0, site = -1, value = 0, limit = 0;
+  std::int64_t firstRow = 0;
 
   bool happened() const { return site >= 0; }
+  bool before(const Fault& other) const {
+    return std::tie(firstRow, order, index) < std::tie(other.firstRow, other.order, other.index);
+  }
 };
 
 class FaultRecorder {
  public:
-  void record(const Fault& fault);
+  void record(Fault fault);
   Fault take();
+  // Of the block whose faults come next; set while no kernel runs.
+  void setFirstRow(std::int64_t row) { firstRow_ = row; }
 
  private:
+  std::int64_t firstRow_ = 0;
   std::mutex mutex_;
   Fault least_;
 };
@@ -49,6 +57,8 @@ class Device {
   // Sets the rows of the block that the next function works on, and those of the whole call (dim_size of row dims).
   void setRows(std::int64_t block, std::int64_t total);
   std::int64_t rows() const { return rows_; }
+  // Of the block in its call: which fault comes first, and what its message says.
+  void setFirstRow(std::int64_t row) { faults_.setFirstRow(row); }
   const std::vector<std::int64_t>& pairs() const { return pairs_; }
   Tile tile(const gshard_rt_tensor& tensor) const { return tileOf(table_, tensor, pairs_); }
 

@@ -44,11 +44,13 @@ bool Worker::runFunction(const gshard_rt_function& function, const RowRange& row
 
 bool Worker::call(const gshard_rt_function& function, RowRange rows, const AfterBlock& afterBlock) {
   const std::int64_t total = rows.count;
-  const std::int64_t end = rows.first + rows.count;
+  const std::int64_t start = rows.first;
+  const std::int64_t end = start + rows.count;
   const bool accumulates = function.stage == GSHARD_RT_ACCUMULATE;
   if (accumulates) device_.fillAccumulators(function);
   do {
     rows.count = function.rows == 0 || !accumulates ? total : std::min(function.rows, end - rows.first);
+    device_.setFirstRow(rows.shuffled ? rows.first - start : rows.first);
     if (!runFunction(function, rows, total)) return false;
     if (afterBlock && !afterBlock(function)) return false;
     rows.first += rows.count;
@@ -67,8 +69,10 @@ int Worker::reportFault(const Agreement& agreement) {
   const std::string message = fault.limit >= 0
                                   ? diagText(diag::IndexOutOfRange, place, text, fault.value, fault.limit, fault.index)
                                   : diagText(diag::DivisionByZero, place, text, fault.index);
+  // Of rows that are worked on block by block, elements are counted within their block.
+  const std::string block = fault.firstRow > 0 ? ", in the block of rows from " + std::to_string(fault.firstRow) : "";
   throw Failure{kExitProgram, message + "\n  note: found on device " + std::to_string(agreement.faultDevice) +
-                                  ", step " + std::to_string(step_)};
+                                  ", step " + std::to_string(step_) + block};
 }
 
 int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, std::int64_t plannedTotal, bool exact,
@@ -86,10 +90,7 @@ int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, s
   if (!transport.agree(&mine, sizeof mine, all.data())) return kExitOtherDevice;
   for (std::size_t device = 0; device < all.size(); ++device) {
     const Contribution& other = all[device];
-    const Fault& least = agreement.fault;
-    const bool less = !least.happened() || (other.fault.order != least.order ? other.fault.order < least.order
-                                                                             : other.fault.index < least.index);
-    if (other.fault.happened() && less) {
+    if (other.fault.happened() && (!agreement.fault.happened() || other.fault.before(agreement.fault))) {
       agreement.fault = other.fault;
       agreement.faultDevice = static_cast<int>(device);
     }
