@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kGroupOps = 40;        // beyond this, registers spill and compile time grows without gain
 constexpr std::size_t kInlineOps = 48;
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr std::size_t kReducers = 2;         // reductions that may each recompute their input
 
 struct Use {
@@ -184,50 +185,75 @@ class Fuser {
     return true;
   }
 
-  // Is there a path from group `from` to group `to` through an op of neither?
+  // Marks every group that comes after `from` and not after `to` in running order and depends on `from`. Groups stand in an
+  // order in which each comes before its users, so that the search looks at nothing else. True if `to` depends on one of
+  // them: then `from` and `to` cannot run as one.
   bool hasDetour(std::size_t from, std::size_t to) {
+    ++search_;
     std::vector<std::size_t> pending;
-    std::vector<std::size_t> seen;
-    const auto visit = [&](std::size_t group) {
-      if (std::find(seen.begin(), seen.end(), group) != seen.end()) return;
-      seen.push_back(group);
-      pending.push_back(group);
-    };
-    for (const std::size_t op : members_[from]) {
-      for (const std::size_t next : successors_[op]) {
-        const std::size_t group = find(next);
-        if (group != from && group != to) visit(group);
-      }
-    }
-    while (!pending.empty()) {
-      const std::size_t group = pending.back();
-      pending.pop_back();
+    bool isFound = false;
+    const auto follow = [&](std::size_t group) {
       for (const std::size_t op : members_[group]) {
         for (const std::size_t next : successors_[op]) {
           const std::size_t other = find(next);
-          if (other == to) return true;
-          if (other != group) visit(other);
+          if (other == group || place_[other] > place_[to]) continue;
+          if (other == to) {
+            isFound = isFound || group != from;
+            continue;
+          }
+          if (markedIn_[other] == search_) continue;
+          markedIn_[other] = search_;
+          pending.push_back(other);
         }
       }
+    };
+    follow(from);
+    while (!pending.empty() && !isFound) {
+      const std::size_t group = pending.back();
+      pending.pop_back();
+      follow(group);
     }
-    return false;
+    return isFound;
+  }
+
+  // Joins `b` to `a`, which comes before it; the groups that the last search has marked move behind them.
+  void merge(std::size_t a, std::size_t b) {
+    const std::size_t begin = place_[a], end = place_[b];
+    std::vector<std::size_t> before, after;
+    for (std::size_t place = begin; place <= end; ++place) {
+      const std::size_t group = order_[place];
+      if (group == kNone || group == a || group == b) continue;
+      (markedIn_[group] == search_ ? after : before).push_back(group);
+    }
+    const std::size_t keep = std::min(a, b), drop = std::max(a, b);
+    parent_[drop] = keep;
+    members_[keep].insert(members_[keep].end(), members_[drop].begin(), members_[drop].end());
+    std::sort(members_[keep].begin(), members_[keep].end());
+    members_[drop].clear();
+    std::size_t place = begin;
+    const auto put = [&](std::size_t group) {
+      order_[place] = group;
+      place_[group] = place++;
+    };
+    for (const std::size_t group : before) put(group);
+    put(keep);
+    for (const std::size_t group : after) put(group);
+    while (place <= end) order_[place++] = kNone;
   }
 
   void mergeGroups() {
+    order_.resize(function_.ops.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    place_ = order_;
+    markedIn_.assign(order_.size(), 0);
     for (std::size_t i = 0; i < function_.ops.size(); ++i) {
       if (!isFusible(i)) continue;
       for (const Use& use : uses_[i]) {
         if (!use.isIdentity || !isFusible(use.op) || !sameSpace(i, use.op)) continue;
         const std::size_t a = find(i);
         const std::size_t b = find(use.op);
-        if (a == b || members_[a].size() + members_[b].size() > kGroupOps) continue;
-        if (hasDetour(a, b) || hasDetour(b, a)) continue;
-        const std::size_t keep = std::min(a, b);
-        const std::size_t drop = std::max(a, b);
-        parent_[drop] = keep;
-        members_[keep].insert(members_[keep].end(), members_[drop].begin(), members_[drop].end());
-        std::sort(members_[keep].begin(), members_[keep].end());
-        members_[drop].clear();
+        if (a == b || members_[a].size() + members_[b].size() > kGroupOps || hasDetour(a, b)) continue;
+        merge(a, b);
       }
     }
   }
@@ -276,6 +302,9 @@ class Fuser {
   std::vector<std::vector<std::size_t>> successors_;
   std::vector<std::size_t> parent_;
   std::vector<std::vector<std::size_t>> members_;
+  std::vector<std::size_t> order_, place_;   // groups in running order (kNone: gone), and the place of each
+  std::vector<std::uint32_t> markedIn_;      // per group: the last search that marked it
+  std::uint32_t search_ = 0;
   std::vector<bool> inlinedGroups_;
   std::vector<std::size_t> inlineCost_;      // ops that a kernel of the group computes, with what it inlines
 };
