@@ -36,7 +36,7 @@ CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, C
   const auto start = std::chrono::steady_clock::now();
   std::optional<CodegenResult> result = generate(partitioned.module, &partitioned.plan, codegen, session.sources(), session.sink());
   session.times().push_back({"codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
-  if (session.flush() || !result) throw Stopped{kProgramErrors};
+  if (session.flush() || !result) throw Stopped{session.exitCode()};
   return std::move(*result);
 }
 

@@ -51,7 +51,7 @@ int mainOf(int argc, char** argv) {
     const int code = dispatch(options, session);
     if (session.flush()) {
       session.summarize();
-      return code == kOk ? kProgramErrors : code;
+      return code == kOk ? session.exitCode() : code;
     }
     if (options.timePasses) session.printTimes();
     return code;

@@ -106,10 +106,6 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
   app.name(isCommand(word) ? "gshardc " + word : "gshardc");
   app.set_help_flag("-h,--help", "this text");
   app.footer(kExamples);
-  if (word.empty()) {
-    std::fputs(app.help().c_str(), stdout);
-    return 2;
-  }
   if (word == "--version") {
     std::fputs(versionText().c_str(), stdout);
     return 0;
@@ -141,6 +137,10 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
        }, "KIND[=PATH],…: ast ir sharded-ir spmd-ir comm-plan llvm-ir asm obj exe (default exe)")->group("Output");
     app.set_version_flag("--version", versionText());
   }
+  if (word.empty()) {
+    std::fputs(app.help().c_str(), stdout);
+    return 2;
+  }
   std::vector<std::string> words;                           // CLI11 takes them last first
   const int first = isCommand(word) ? 2 : 1;
   for (int i = first; i < argc; ++i) {
@@ -160,16 +160,19 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
     std::fputs(versionText().c_str(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "gshardc: %s\n", error.what());
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }
-    for (int i = first; i < argc; ++i) {
+    bool told = false;
+    for (int i = first; i < argc && argv[i] != std::string("--"); ++i) {
       const std::string given = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
       if (!given.starts_with("--") || std::find(names.begin(), names.end(), given) != names.end()) continue;
-      if (const auto near = suggest(given, names)) std::fprintf(stderr, "gshardc: did you mean `%s`?\n", near->c_str());
+      const auto near = suggest(given, names);
+      std::fprintf(stderr, "gshardc: no option `%s`%s\n", given.c_str(), near ? (", did you mean `" + *near + "`?").c_str() : "; --help lists them");
+      told = true;
     }
+    if (!told) std::fprintf(stderr, "gshardc: %s\n", error.what());
     if (!isCommand(word) && word.find('.') == std::string::npos && word[0] != '-') {
       if (const auto near = suggest(word, {"run", "check", "explain", "verify"})) {
         std::fprintf(stderr, "gshardc: did you mean the command `%s`?\n", near->c_str());

@@ -11,7 +11,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codegen/diagnostics.h"
 #include "driver/diagnostics.h"
+#include "sema/diagnostics.h"
 #include "support/render.h"
 #include "support/text.h"
 
@@ -68,6 +70,22 @@ bool Session::flush() {
     }
   }
   return failedNow;
+}
+
+ExitCode Session::exitCode() const {
+  const auto isOne = [](const Diagnostic& diagnostic, std::initializer_list<const char*> names) {
+    return std::any_of(names.begin(), names.end(), [&](const char* name) { return diagnostic.name == name; });
+  };
+  for (const Diagnostic& diagnostic : sink_.diagnostics()) {
+    if (diagnostic.severity != Severity::Error) continue;
+    if (isOne(diagnostic, {sema::diag::FileNotReadable.name, diag::FileUnreadable.name, diag::FileUnwritable.name})) return kInputOutput;
+    if (isOne(diagnostic, {sema::diag::MeshOption.name, sema::diag::DefineUnknown.name, sema::diag::DefineValue.name, diag::UnknownPlatform.name,
+                           diag::UnknownPass.name, diag::TargetUnknown.name, diag::TargetNotHere.name, diag::StandardOutputTwice.name, diag::UnknownCode.name})) {
+      return kUsage;
+    }
+    return kProgramErrors;
+  }
+  return kProgramErrors;                                    // warnings, with -Werror
 }
 
 void Session::summarize() const {

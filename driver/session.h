@@ -36,6 +36,9 @@ class Session {
   // errors. True when there were errors.
   bool flush();
   bool failed() const { return errors_ > 0; }
+  // What errors end a run with: options that name nothing are usage, files that cannot be read or written I/O, all else is
+  // the program's. The first error decides.
+  ExitCode exitCode() const;
   // The line that closes a run with errors: "error: 2 errors in digits_mlp.gsd".
   void summarize() const;
   void printTimes() const;

@@ -39,7 +39,7 @@ class StageTimer {
 };
 
 void stopOnErrors(Session& session) {
-  if (session.flush() || session.failed()) throw Stopped{kProgramErrors};
+  if (session.flush() || session.failed()) throw Stopped{session.exitCode()};
 }
 
 FileId loadInput(Session& session) {
