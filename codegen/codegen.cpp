@@ -12,19 +12,6 @@
 namespace gshard {
 namespace {
 
-// What is accepted here and nowhere refused later.
-bool checkOps(const Module& module, DiagSink& diag) {
-  bool isGood = true;
-  for (const Function& function : module.functions) {
-    for (const Op& op : function.ops) {
-      if (op.kind != OpKind::DeviceIndex) continue;
-      diag.emit(op.range, diag::OpNotCompiled, std::string(*opDef(op.kind).name));
-      isGood = false;
-    }
-  }
-  return isGood;
-}
-
 // Bytes that a unit needs beside its operands while it runs.
 std::vector<std::int64_t> workspaces(const LoweredFunction& lowered, const TargetShape& shape, std::int64_t threads) {
   std::vector<std::int64_t> bytes;
@@ -95,8 +82,6 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
     diag.emit(SourceRange{}, diag::TargetUnknown, error);
     return std::nullopt;
   }
-  if (!checkOps(module, diag)) return std::nullopt;
-
   ExtentTable extents;
   std::deque<FunctionViews> views;           // addresses stay: planned functions point to them
   const FixedMemory fixed = placeFixed(module, extents);

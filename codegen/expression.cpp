@@ -116,7 +116,7 @@ int ExpressionBuilder::build(ValueId value, const DimMap& dims) {
     const std::size_t number = static_cast<std::size_t>(definition);
     const OpClass kind = views_.info(number).kind;
     const bool isHere = plan_.inlined[number] || (plan_.group[number] >= 0 && plan_.group[number] == group_);
-    if (kind == OpClass::Literal) return literal(views_.function().ops[number], views_.view(number), dims);
+    if (kind == OpClass::Literal) return literal(number, dims);
     if (kind == OpClass::Map && isHere) return map(number, dims);
     if (kind == OpClass::Take && isHere) return take(number, dims);
   }
@@ -127,7 +127,9 @@ int ExpressionBuilder::build(ValueId value, const DimMap& dims) {
   return add(std::move(node));
 }
 
-int ExpressionBuilder::literal(const Op& op, const OpView& view, const DimMap& dims) {
+int ExpressionBuilder::literal(std::size_t number, const DimMap& dims) {
+  const Op& op = views_.function().ops[number];
+  const OpView view = views_.view(number);
   const ValueId result = op.results[0];
   const Layout& layout = views_.layout(result);
   Node node;
@@ -145,6 +147,12 @@ int ExpressionBuilder::literal(const Op& op, const OpView& view, const DimMap& d
     node.position = zeroIndex();
     addDim(node.position, dims[dim], 1);
     if (layout.dims[dim].split) node.position.tileOffsets.emplace_back(extentExtra(layout.dims[dim].extent), 1);
+    return add(std::move(node));
+  }
+  if (op.kind == OpKind::DeviceIndex) {
+    node.kind = NodeKind::Index;
+    node.position = zeroIndex();
+    node.position.tileOffsets.emplace_back(extentExtra(views_.info(number).deviceExtent), 1);
     return add(std::move(node));
   }
   GSHARD_CHECK(op.kind == OpKind::DimSize, "an op made from indices alone");

@@ -51,7 +51,7 @@ class ExpressionBuilder {
   int extra(int sort, std::int64_t value);
   int add(Node node);
   int build(ValueId value, const DimMap& map);
-  int literal(const Op& op, const OpView& view, const DimMap& map);
+  int literal(std::size_t number, const DimMap& map);
   int take(std::size_t number, const DimMap& map);
   int map(std::size_t number, const DimMap& map);
 

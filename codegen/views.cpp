@@ -44,7 +44,12 @@ FunctionViews::FunctionViews(const Module& module, const Function& function, Ext
     storage_.push_back(ValueId{i});
   }
   infos_.resize(function.ops.size());
-  for (std::size_t i = 0; i < function.ops.size(); ++i) classify(i);
+  for (std::size_t i = 0; i < function.ops.size(); ++i) {
+    classify(i);
+    if (function.ops[i].kind != OpKind::DeviceIndex) continue;
+    const std::vector<AxisRef>& axes = view(i).axesAttr("axes");
+    infos_[i].deviceExtent = extents.intern(Extent{productOf(axes), 1, 0, axes});
+  }
 }
 
 // Dims of size 1 come and go without moving anything: then the reshape is a view, and fusion sees through it.

@@ -43,6 +43,7 @@ enum class OpClass : std::uint8_t {
 struct OpInfo {
   OpClass kind = OpClass::Map;
   DimMap view;                               // View: dims of operand 0 in terms of the result's
+  int deviceExtent = -1;                     // device_index: an extent of parts of one element, whose begin is the index
 };
 
 class FunctionViews {

@@ -30,15 +30,24 @@ TEST_P(OpExamples, LikeEvaluator) {
   }
 }
 
-std::vector<OpKind> compiledOps() {
-  std::vector<OpKind> kinds;
-  for (const OpKind kind : allOps()) {
-    if (kind != OpKind::DeviceIndex) kinds.push_back(kind);
-  }
-  return kinds;
+TEST(DeviceIndex, CountsOverItsAxes) {
+  const auto module = moduleOf(R"(module m
+mesh [a: 2, b: 3]
+
+func @f(%x: i32[6] {[(b, a)]}) -> i32[6] {
+  %d = device_index {axes = [b, a]} : i32 {[]}
+  %y = add %x, %d : i32[6] {[(b, a)]}
+  return %y
+}
+)");
+  ASSERT_NE(module, nullptr);
+  const auto compiled = Compiled::compile(*module);
+  ASSERT_NE(compiled, nullptr);
+  const RunResult run = compiled->run("f", {Tensor::zeros(module->functions[0].type(module->functions[0].arguments[0].value))});
+  EXPECT_EQ(run.results[0].ints, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, OpExamples, testing::ValuesIn(compiledOps()), [](const testing::TestParamInfo<OpKind>& info) {
+INSTANTIATE_TEST_SUITE_P(Ops, OpExamples, testing::ValuesIn(allOps().begin(), allOps().end()), [](const testing::TestParamInfo<OpKind>& info) {
   return std::string(*opDef(info.param).name);
 });
 
