@@ -27,6 +27,15 @@ namespace {
 
 std::atomic<int> scratchCount{0};
 
+// What mpirun needs in a container and with more ranks than cores, also when a test is started by hand.
+void setMpiEnvironment() {
+  std::istringstream words(GSHARD_MPI_ENV);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 0);
+  }
+}
+
 std::string uniqueName() { return std::to_string(getpid()) + "-" + std::to_string(scratchCount.fetch_add(1)); }
 
 }  // namespace
@@ -86,7 +95,10 @@ Outcome gshardc(const Words& words, const std::string& folder) {
 
 Outcome Binary::operator()(const Words& words) const {
   Words all;
-  if (transport == Transport::Mpi) all = {GSHARD_MPIRUN, "-n", std::to_string(devices)};
+  if (transport == Transport::Mpi) {
+    setMpiEnvironment();
+    all = {GSHARD_MPIRUN, "-n", std::to_string(devices)};
+  }
   all.push_back(path);
   all.insert(all.end(), words.begin(), words.end());
   return runCommand(all);
