@@ -17,14 +17,17 @@ namespace {
 
 constexpr double kTolerance = 2e-6;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // A table of well-spread numbers in [-1, 1), the same in every run.
 Numbers spread(std::vector<std::int64_t> shape, double offset) {
   Numbers numbers{std::move(shape), {}};
   std::int64_t count = 1;
   for (const std::int64_t size : numbers.shape) count *= size;
-  for (std::int64_t i = 0; i < count; ++i) numbers.values.push_back(2 * std::fmod(static_cast<double>(i) * 0.6180339887 + offset, 1.0) - 1);
+  for (std::int64_t i = 0; i < count; ++i)
+    numbers.values.push_back(2 * std::fmod(static_cast<double>(i) * 0.6180339887 + offset, 1.0) - 1);
   return numbers;
 }
 
@@ -48,7 +51,8 @@ class BinaryTest : public ::testing::Test {
     scratch_ = new Scratch;
     for (std::int64_t devices = 1; devices <= 4; ++devices) {
       const std::string name = "rows" + std::to_string(devices);
-      binaries_.push_back(compile(*scratch_, GSHARD_SOURCE_DIR "/tests/cli/rows.gsd", name, devices, {"-w", "--devices", std::to_string(devices)}));
+      binaries_.push_back(compile(*scratch_, GSHARD_SOURCE_DIR "/tests/cli/rows.gsd", name, devices,
+                                  {"-w", "--devices", std::to_string(devices)}));
     }
     writeNumbers(file("x.npy"), spread({16, 5}, 0.3));
     writeNumbers(file("y.npy"), labels(16));
@@ -74,7 +78,8 @@ class BinaryTest : public ::testing::Test {
 
   static void expectEnd(const Outcome& outcome, int code, const Words& said = {}) {
     EXPECT_EQ(outcome.code, code) << outcome.all();
-    for (const std::string& part : said) EXPECT_TRUE(has(outcome.err, part)) << "not said: " << part << "\n" << outcome.all();
+    for (const std::string& part : said)
+      EXPECT_TRUE(has(outcome.err, part)) << "not said: " << part << "\n" << outcome.all();
   }
 
  private:
@@ -87,11 +92,15 @@ using Cli = BinaryTest;
 TEST_F(Cli, HelpIsOfThisModel) {
   const Outcome help = on(3)({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* part : {"usage: rows train|eval|info|predict|lookup|quotient", "x: f32[6@d, 5], tile f32[2, 5]", "net.w1: f32[5, 7@d]", "batch: int = 6, needs gshardc -D", "lr", "learning rate"}) {
+  for (const char* part : {"usage: rows train|eval|info|predict|lookup|quotient", "x: f32[6@d, 5], tile f32[2, 5]",
+                           "net.w1: f32[5, 7@d]", "batch: int = 6, needs gshardc -D", "lr", "learning rate"}) {
     EXPECT_TRUE(has(help.out, part)) << part << "\n" << help.out;
   }
-  for (const char* option : {"--data", "--input", "--set", "--steps", "--epochs", "--seed", "--init", "--checkpoint", "--resume", "--save-every", "--keep", "--transport",
-                             "--threads", "--timeout", "--output", "--metrics", "--progress", "--log-level", "--quiet", "--json", "--measure-peak", "--verify-plan", "--help"}) {
+  for (const char* option :
+       {"--data",    "--input",      "--set",          "--steps",       "--epochs",   "--seed",
+        "--init",    "--checkpoint", "--resume",       "--save-every",  "--keep",     "--transport",
+        "--threads", "--timeout",    "--output",       "--metrics",     "--progress", "--log-level",
+        "--quiet",   "--json",       "--measure-peak", "--verify-plan", "--help"}) {
     EXPECT_TRUE(has(help.out, option)) << option;
   }
   EXPECT_EQ(on(3)({"predict", "--help"}).code, 0);
@@ -101,7 +110,8 @@ TEST_F(Cli, HelpIsOfThisModel) {
 TEST_F(Cli, Info) {
   const Outcome text = on(4)({"info"});
   EXPECT_EQ(text.code, 0);
-  for (const char* part : {"devices     4 = d 4", "net.w1: f32[5, 7@d]", "peak"}) EXPECT_TRUE(has(text.out, part)) << part << "\n" << text.out;
+  for (const char* part : {"devices     4 = d 4", "net.w1: f32[5, 7@d]", "peak"})
+    EXPECT_TRUE(has(text.out, part)) << part << "\n" << text.out;
   const auto info = nlohmann::json::parse(on(4)({"info", "--json"}).out);
   EXPECT_EQ(info["devices"], 4);
   EXPECT_EQ(info["parameters"], 5 * 7 + 7 + 7 * 3);
@@ -121,7 +131,8 @@ TEST_F(Cli, TwoForUsage) {
 }
 
 TEST_F(Cli, ThreeForFiles) {
-  expectEnd(on(2)({"predict", "--input", "x=" + file("nowhere.npy")}), 3, {"cannot read", "nowhere.npy", "No such file or directory"});
+  expectEnd(on(2)({"predict", "--input", "x=" + file("nowhere.npy")}), 3,
+            {"cannot read", "nowhere.npy", "No such file or directory"});
   expectEnd(on(2)({"train", "--data", file("nowhere.npz")}), 3, {"nowhere.npz"});
   expectEnd(on(2)({"train", "--steps", "1", "--init", file("nowhere.npz")}), 3, {"nowhere.npz"});
   expectEnd(on(2)({"predict", "-o", file("nowhere/out.npz")}), 3, {"cannot write"});
@@ -136,7 +147,8 @@ TEST_F(Cli, FourForWhatDoesNotFit) {
   expectEnd(on(2)({"predict", "--input", "x=" + file("wide.npy")}), 4, {"`x`", "f32[6, 5]", "f64[7, 6]"});
   writeNumbers(file("few.npy"), spread({4, 5}, 0));
   writeNumbers(file("fewLabels.npy"), labels(4));
-  expectEnd(on(2)({"train", "--input", "x=" + file("few.npy"), "--input", "y=" + file("fewLabels.npy")}), 4, {"4", "6"});
+  expectEnd(on(2)({"train", "--input", "x=" + file("few.npy"), "--input", "y=" + file("fewLabels.npy")}), 4,
+            {"4", "6"});
   expectEnd(on(2)({"train", "--input", "x=" + file("x.npy"), "--input", "y=" + file("fewLabels.npy")}), 4, {"16", "4"});
 }
 
@@ -169,15 +181,21 @@ void expectFaults(const std::string& folder, const std::function<Binary(std::int
   writeNumbers(folder + "/late.npy", {{8}, {0, 1, 4, 3, 0, 2, 0, -1}});
   writeNumbers(folder + "/zeros.npy", {{8}, {1, 1, 1, 0, 1, 0, 1, 1}});
   for (const std::int64_t devices : {1, 2, 4}) {
-    const Outcome index = binaryOn(devices)({"lookup", "-q", "--input", "i=" + folder + "/wrong.npy", "-o", folder + "/none.npy"});
+    const Outcome index =
+        binaryOn(devices)({"lookup", "-q", "--input", "i=" + folder + "/wrong.npy", "-o", folder + "/none.npy"});
     EXPECT_EQ(index.code, 1) << index.all();
-    EXPECT_TRUE(std::regex_match(faultOf(index), std::regex(".*rows.gsd:34:[0-9]+: take: index 9 is out of range for 5, at element 4 of the result \\[E0753\\]"))) << index.all();
+    EXPECT_TRUE(std::regex_match(
+        faultOf(index),
+        std::regex(
+            ".*rows.gsd:34:[0-9]+: take: index 9 is out of range for 5, at element 4 of the result \\[E0753\\]")))
+        << index.all();
     EXPECT_FALSE(std::filesystem::exists(folder + "/none.npy")) << "an output was written";
     const Outcome late = binaryOn(devices)({"lookup", "-q", "--input", "i=" + folder + "/late.npy"});
     EXPECT_EQ(late.code, 1) << late.all();
     EXPECT_TRUE(has(faultOf(late), "index -1 is out of range for 5, at element 1 of the result")) << late.all();
     EXPECT_TRUE(has(late.err, "block of rows from 6")) << late.all();
-    const Outcome division = binaryOn(devices)({"quotient", "-q", "--input", "a=" + folder + "/wrong.npy", "--input", "b=" + folder + "/zeros.npy"});
+    const Outcome division = binaryOn(devices)(
+        {"quotient", "-q", "--input", "a=" + folder + "/wrong.npy", "--input", "b=" + folder + "/zeros.npy"});
     EXPECT_EQ(division.code, 1) << division.all();
     EXPECT_TRUE(has(faultOf(division), "integer division by zero, at element 3 of the result")) << division.all();
   }
@@ -225,7 +243,9 @@ TEST_F(Cli, PredictsAnyNumberOfRows) {
 
 TEST_F(Cli, OutputsInEveryForm) {
   writeNumbers(file("index.npy"), {{3}, {4, 0, 2}});
-  const auto look = [&](const std::string& out) { expectEnd(on(4)({"lookup", "-q", "--input", "i=" + file("index.npy"), "-o", out}), 0); };
+  const auto look = [&](const std::string& out) {
+    expectEnd(on(4)({"lookup", "-q", "--input", "i=" + file("index.npy"), "-o", out}), 0);
+  };
   for (const std::string suffix : {"npy", "npz", "safetensors"}) look(file("looked." + suffix));
   const Numbers npz = numbersOf(file("looked.npz")).begin()->second;
   EXPECT_EQ(npz.shape, (std::vector<std::int64_t>{3, 7}));
@@ -246,20 +266,24 @@ std::map<std::string, double> valuesOf(const std::string& text) {
 // 16 rows in batches of 6: the last one has 4. The whole at once is the program compiled for a batch of 16.
 TEST_F(Cli, EvaluatesAShortLastBatchExactly) {
   const Scratch scratch;
-  const Binary whole = compile(scratch, GSHARD_SOURCE_DIR "/tests/cli/rows.gsd", "whole", 1, {"-w", "--devices", "1", "-D", "batch=16"});
+  const Binary whole =
+      compile(scratch, GSHARD_SOURCE_DIR "/tests/cli/rows.gsd", "whole", 1, {"-w", "--devices", "1", "-D", "batch=16"});
   const auto expected = valuesOf(whole(with({"eval", "-q"}, data())).out);
   ASSERT_TRUE(expected.contains("loss") && expected.contains("accuracy"));
   for (std::int64_t devices = 1; devices <= 4; ++devices) {
     const auto found = valuesOf(on(devices)(with({"eval", "-q"}, data())).out);
     ASSERT_EQ(found.size(), expected.size());
-    for (const auto& [name, value] : expected) EXPECT_NEAR(found.at(name), value, kTolerance * std::fabs(value)) << name << " on " << devices;
+    for (const auto& [name, value] : expected)
+      EXPECT_NEAR(found.at(name), value, kTolerance * std::fabs(value)) << name << " on " << devices;
   }
 }
 
 // Written on 4 devices, read on any: the same parameters, bit by bit, and training goes on from there.
 TEST_F(Cli, CheckpointsMoveBetweenDeviceCounts) {
   const std::string folder = file("checkpoint");
-  expectEnd(on(4)(with({"train", "-q", "--steps", "5", "--checkpoint", folder, "--save-every", "2", "--keep", "2"}, data())), 0);
+  expectEnd(
+      on(4)(with({"train", "-q", "--steps", "5", "--checkpoint", folder, "--save-every", "2", "--keep", "2"}, data())),
+      0);
   EXPECT_FALSE(std::filesystem::exists(folder + "/step-2.safetensors"));
   const auto trained = numbersOf(folder + "/step-5.safetensors");
   EXPECT_TRUE(trained.contains("net.w1") && trained.contains("net.w1.adam.m"));
@@ -277,7 +301,8 @@ TEST_F(Cli, CheckpointsMoveBetweenDeviceCounts) {
   // Five steps and three more are eight.
   expectEnd(on(3)(with({"train", "-q", "--steps", "3", "--resume", "auto", "--checkpoint", start}, data())), 0);
   expectEnd(on(2)(with({"train", "-q", "--steps", "8", "--checkpoint", file("straight")}, data())), 0);
-  const auto straight = numbersOf(file("straight") + "/step-8.safetensors"), resumed = numbersOf(start + "/step-8.safetensors");
+  const auto straight = numbersOf(file("straight") + "/step-8.safetensors"),
+             resumed = numbersOf(start + "/step-8.safetensors");
   for (const auto& [name, numbers] : straight) EXPECT_LE(relativeDifference(numbers, resumed.at(name)), 1e-5) << name;
   std::filesystem::create_directories(file("unfit"));
   writeArrays(file("unfit/step-1.safetensors"), {{"net.b1", arrayOf(spread({7}, 0))}});
@@ -314,7 +339,7 @@ TEST_F(Cli, MetricsAreTheSameEveryTime) {
     return lines;
   };
   const auto first = records("first.jsonl");
-  ASSERT_EQ(first.size(), 5u);                              // the run, then 2 epochs of 2 whole batches
+  ASSERT_EQ(first.size(), 5u);  // the run, then 2 epochs of 2 whole batches
   EXPECT_TRUE(first[0].contains("run"));
   EXPECT_EQ(first[4]["step"], 4);
   EXPECT_EQ(first[4]["samples"], 24);
@@ -326,7 +351,8 @@ TEST_F(Cli, ConstantsAreSetAtRunTime) {
     expectEnd(on(2)(with(with({"train", "-q", "--steps", "4", "--metrics", file("set.jsonl")}, data()), more)), 0);
     return lossesOf(file("set.jsonl"));
   };
-  const std::vector<double> usual = lossAfter({}), same = lossAfter({"--set", "lr=0.05"}), still = lossAfter({"--set", "lr=0"});
+  const std::vector<double> usual = lossAfter({}), same = lossAfter({"--set", "lr=0.05"}),
+                            still = lossAfter({"--set", "lr=0"});
   EXPECT_EQ(usual, same);
   EXPECT_EQ(still[0], usual[0]);
   EXPECT_NE(still[1], usual[1]);

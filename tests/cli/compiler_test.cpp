@@ -16,11 +16,14 @@ const std::string kExamples = GSHARD_SOURCE_DIR "/examples";
 const std::string kRows = GSHARD_SOURCE_DIR "/tests/cli/rows.gsd";
 const std::string kSmall = kExamples + "/mlp_small.gsd";
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 void expectEnd(const Outcome& outcome, int code, const Words& said = {}) {
   EXPECT_EQ(outcome.code, code) << outcome.all();
-  for (const std::string& part : said) EXPECT_TRUE(has(outcome.err, part)) << "not said: " << part << "\n" << outcome.all();
+  for (const std::string& part : said)
+    EXPECT_TRUE(has(outcome.err, part)) << "not said: " << part << "\n" << outcome.all();
 }
 
 const std::string kBroken =
@@ -31,7 +34,8 @@ const std::string kBroken =
 TEST(ExitCodes, OneForErrorsInTheProgram) {
   const Scratch scratch;
   const std::string file = scratch.write("broken.gsd", kBroken);
-  expectEnd(gshardc({"broken.gsd", "-o", "out"}, scratch.path()), 1, {"broken.gsd:2:16: error[E0201]: no name `y` in scope", "error: 1 error in broken.gsd"});
+  expectEnd(gshardc({"broken.gsd", "-o", "out"}, scratch.path()), 1,
+            {"broken.gsd:2:16: error[E0201]: no name `y` in scope", "error: 1 error in broken.gsd"});
   expectEnd(gshardc({"check", file}), 1, {"error[E0201]"});
   expectEnd(gshardc({"run", file}), 1, {"error[E0201]"});
   expectEnd(gshardc({"explain", file}), 1, {"error[E0201]"});
@@ -62,7 +66,8 @@ TEST(ExitCodes, TwoForUsage) {
 
 TEST(ExitCodes, ThreeForFiles) {
   const Scratch scratch;
-  expectEnd(gshardc({"nowhere.gsd", "-o", "out"}, scratch.path()), 3, {"`nowhere.gsd` cannot be read: No such file or directory"});
+  expectEnd(gshardc({"nowhere.gsd", "-o", "out"}, scratch.path()), 3,
+            {"`nowhere.gsd` cannot be read: No such file or directory"});
   expectEnd(gshardc({"check", scratch.path()}), 3, {"is a folder"});
   expectEnd(gshardc({"check", kSmall, "--layout", "nowhere.gsd"}, scratch.path()), 3, {"`nowhere.gsd` cannot be read"});
   expectEnd(gshardc({kSmall, "-o", "nowhere/out"}, scratch.path()), 3, {"nowhere/out"});
@@ -74,7 +79,8 @@ TEST(ExitCodes, SeventyForOurOwnBugs) {
   const Scratch scratch;
   expectEnd(gshardc({kSmall, "--emit=spmd-ir=good.spmd.ir"}, scratch.path()), 0);
   std::string text = readFile(scratch.file("good.spmd.ir"));
-  for (std::size_t at = text.find("{[data, _]}"); at != std::string::npos; at = text.find("{[data, _]}")) text.replace(at, 11, "{[_, _]}");
+  for (std::size_t at = text.find("{[data, _]}"); at != std::string::npos; at = text.find("{[data, _]}"))
+    text.replace(at, 11, "{[_, _]}");
   scratch.write("broken.spmd.ir", text);
   const Outcome outcome = gshardc({"broken.spmd.ir", "-o", "out"}, scratch.path());
   expectEnd(outcome, 70, {"this is a bug in gshardc", "and not in the program"});
@@ -89,17 +95,23 @@ TEST(ExitCodes, SeventyForOurOwnBugs) {
 TEST(Help, ListsEveryOption) {
   const Outcome help = gshardc({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* option : {"--mesh", "--devices", "--layout", "--platform", "--sharding", "--rows", "-D ", "-I ", "--error-limit", "--color",
-                             "--diagnostics", "-W ", "-R ", "-w ", "-v,", "-q,", "--dump-after", "--print-passes", "--time-passes", "-O ", "-g ",
-                             "--threads", "--mcpu", "--target", "-o ", "--emit", "--version", "--help", "exit codes", "examples"}) {
+  for (const char* option :
+       {"--mesh",        "--devices", "--layout",      "--platform", "--sharding",    "--rows",
+        "-D ",           "-I ",       "--error-limit", "--color",    "--diagnostics", "-W ",
+        "-R ",           "-w ",       "-v,",           "-q,",        "--dump-after",  "--print-passes",
+        "--time-passes", "-O ",       "-g ",           "--threads",  "--mcpu",        "--target",
+        "-o ",           "--emit",    "--version",     "--help",     "exit codes",    "examples"}) {
     EXPECT_TRUE(has(help.out, option)) << option << "\n" << help.out;
   }
-  const std::map<std::string, Words> own = {
-      {"run", {"-n ", "--mpi", "-O ", "--threads"}}, {"check", {"--mesh", "-W "}}, {"explain", {"--plan", "--line"}}, {"verify", {"-n ", "--mpi", "--steps"}}};
+  const std::map<std::string, Words> own = {{"run", {"-n ", "--mpi", "-O ", "--threads"}},
+                                            {"check", {"--mesh", "-W "}},
+                                            {"explain", {"--plan", "--line"}},
+                                            {"verify", {"-n ", "--mpi", "--steps"}}};
   for (const auto& [command, options] : own) {
     const Outcome text = gshardc({command, "--help"});
     EXPECT_EQ(text.code, 0);
-    for (const std::string& option : options) EXPECT_TRUE(has(text.out, option)) << command << " " << option << "\n" << text.out;
+    for (const std::string& option : options)
+      EXPECT_TRUE(has(text.out, option)) << command << " " << option << "\n" << text.out;
   }
 }
 
@@ -146,7 +158,8 @@ TEST(Emit, EveryKindTwiceTheSameBytesAndNoPathOfThisMachine) {
 TEST(Emit, SeveralKindsAtOnceAndStandardOutput) {
   const Scratch scratch;
   expectEnd(gshardc({kSmall, "--emit=ir,spmd-ir=two.txt,comm-plan"}, scratch.path()), 0);
-  for (const char* file : {"mlp_small.ir", "two.txt", "mlp_small.plan.json"}) EXPECT_TRUE(fs::exists(scratch.path() / file)) << file;
+  for (const char* file : {"mlp_small.ir", "two.txt", "mlp_small.plan.json"})
+    EXPECT_TRUE(fs::exists(scratch.path() / file)) << file;
   const Outcome onStdout = gshardc({kSmall, "--emit=ir"}, scratch.path());
   EXPECT_EQ(onStdout.out, readFile(scratch.file("mlp_small.ir")));
   EXPECT_EQ(gshardc({kSmall, "--emit=ir", "-o", "-"}, scratch.path()).out, onStdout.out);
@@ -158,7 +171,9 @@ TEST(Emit, SeveralKindsAtOnceAndStandardOutput) {
 
 // Little-endian 16 bits at offset 18 of an ELF file: the machine.
 int elfMachine(const std::string& bytes) {
-  if (bytes.size() < 20 || !bytes.starts_with("\x7f" "ELF")) return -1;
+  if (bytes.size() < 20 || !bytes.starts_with("\x7f"
+                                              "ELF"))
+    return -1;
   return static_cast<unsigned char>(bytes[18]) + 256 * static_cast<unsigned char>(bytes[19]);
 }
 
@@ -177,7 +192,8 @@ TEST(Emit, ObjectsForEveryTarget) {
     objects.push_back(readFile(scratch.file("out.o")));
     EXPECT_EQ(elfMachine(objects.back()), machine) << options.back();
   }
-  for (std::size_t i = 1; i < objects.size(); ++i) EXPECT_FALSE(objects[i] == objects[i - 1]) << "a CPU makes no difference: " << targets[i].first.back();
+  for (std::size_t i = 1; i < objects.size(); ++i)
+    EXPECT_FALSE(objects[i] == objects[i - 1]) << "a CPU makes no difference: " << targets[i].first.back();
 }
 
 TEST(Emit, OptimisationLevelsCompileAndRun) {
@@ -188,7 +204,7 @@ TEST(Emit, OptimisationLevelsCompileAndRun) {
     const Outcome outcome = binary({"predict", "-q"});
     ASSERT_EQ(outcome.code, 0) << outcome.all();
     if (first.empty()) first = outcome.out;
-    EXPECT_EQ(outcome.out, first) << level;                 // an element's value does not depend on how it is compiled
+    EXPECT_EQ(outcome.out, first) << level;  // an element's value does not depend on how it is compiled
   }
 }
 
@@ -203,7 +219,9 @@ std::string withoutNames(const std::string& ir) {
       continue;
     }
     std::size_t end = i + 1;
-    while (end < ir.size() && (std::isalnum(static_cast<unsigned char>(ir[end])) != 0 || ir[end] == '_' || ir[end] == '.')) ++end;
+    while (end < ir.size() &&
+           (std::isalnum(static_cast<unsigned char>(ir[end])) != 0 || ir[end] == '_' || ir[end] == '.'))
+      ++end;
     text += names.emplace(ir.substr(i, end - i), "%" + std::to_string(names.size())).first->second;
     i = end;
   }
@@ -228,11 +246,14 @@ TEST(Emit, IrIsReadBackIn) {
 
 TEST(Passes, AreListedTimedAndDumped) {
   const Outcome listed = gshardc({"check", kSmall, "--print-passes"});
-  for (const char* name : {"simplify-algebra", "propagate-shardings", "partition"}) EXPECT_TRUE(has(listed.err, name)) << name;
+  for (const char* name : {"simplify-algebra", "propagate-shardings", "partition"})
+    EXPECT_TRUE(has(listed.err, name)) << name;
   const Outcome timed = gshardc({"check", kSmall, "--time-passes"});
-  for (const char* name : {"parse", "elaborate", "partition", "total", "ms"}) EXPECT_TRUE(has(timed.err, name)) << name << "\n" << timed.err;
+  for (const char* name : {"parse", "elaborate", "partition", "total", "ms"})
+    EXPECT_TRUE(has(timed.err, name)) << name << "\n" << timed.err;
   const Outcome dumped = gshardc({"check", kSmall, "--dump-after=partition"});
-  EXPECT_TRUE(has(dumped.out, "// ---- after partition\n") && has(dumped.out, "all_reduce")) << dumped.out.substr(0, 300);
+  EXPECT_TRUE(has(dumped.out, "// ---- after partition\n") && has(dumped.out, "all_reduce"))
+      << dumped.out.substr(0, 300);
   EXPECT_TRUE(has(gshardc({"check", kSmall, "--dump-after=all"}).out, "// ---- after propagate-shardings\n"));
 }
 
@@ -275,12 +296,14 @@ TEST(Commands, CheckSaysNothingOfASoundProgram) {
 TEST(Commands, Explain) {
   const Outcome lines = gshardc({"explain", "mlp_small.gsd"}, kExamples);
   ASSERT_EQ(lines.code, 0) << lines.all();
-  for (const char* part : {"mesh [data: 2, model: 2], 4 devices", "models/mlp.gsd:14 | ", "f32[10@data, 7]", "tile 5x7", "all_reduce(sum) over model", "because"}) {
+  for (const char* part : {"mesh [data: 2, model: 2], 4 devices", "models/mlp.gsd:14 | ", "f32[10@data, 7]", "tile 5x7",
+                           "all_reduce(sum) over model", "because"}) {
     EXPECT_TRUE(has(lines.out, part)) << part << "\n" << lines.out;
   }
   const Outcome plan = gshardc({"explain", "mlp_small.gsd", "--plan"}, kExamples);
   ASSERT_EQ(plan.code, 0);
-  for (const char* part : {"train loss: 2 collectives, 760 B", "[0] all_reduce(sum) over model", "[1] all_reduce(sum) over data", "models/mlp.gsd:14:23, forward", "because"}) {
+  for (const char* part : {"train loss: 2 collectives, 760 B", "[0] all_reduce(sum) over model",
+                           "[1] all_reduce(sum) over data", "models/mlp.gsd:14:23, forward", "because"}) {
     EXPECT_TRUE(has(plan.out, part)) << part << "\n" << plan.out;
   }
   const Outcome line = gshardc({"explain", "digits_mlp.gsd", "--line", "19"}, kExamples);
@@ -317,14 +340,16 @@ TEST(CommandsMpi, RunStartsMpirun) {
 TEST(Commands, Verify) {
   const Outcome equal = gshardc({"verify", kSmall, "-n", "1,2,3,2x2"});
   ASSERT_EQ(equal.code, 0) << equal.all();
-  for (const char* part : {"2 devices:", "3 devices:", "2x2 devices:", "gradients result.0", "loss per step", "after 3 steps net.w1", "equal: every result above is that of one device"}) {
+  for (const char* part : {"2 devices:", "3 devices:", "2x2 devices:", "gradients result.0", "loss per step",
+                           "after 3 steps net.w1", "equal: every result above is that of one device"}) {
     EXPECT_TRUE(has(equal.out, part)) << part << "\n" << equal.out;
   }
 }
 
 TEST(Commands, VerifySkipsSplitsThatDoNotFit) {
   const Scratch scratch;
-  const std::string file = scratch.write("parts.gsd", "entry fn twice(x: f32[6] @split(0, 3)) -> f32[6] { return x + x }\n");
+  const std::string file =
+      scratch.write("parts.gsd", "entry fn twice(x: f32[6] @split(0, 3)) -> f32[6] { return x + x }\n");
   const Outcome outcome = gshardc({"verify", file, "-n", "2,3"});
   EXPECT_EQ(outcome.code, 0) << outcome.all();
   EXPECT_TRUE(has(outcome.out, "2 devices: skipped")) << outcome.out;

@@ -1,7 +1,7 @@
-// The outside oracle: the network of examples/mlp_small.gsd, whose ten losses, first gradients and final parameters JAX and
-// PyTorch agree on to 15 digits (mlp_small.npz; bench/peers made it), trained from the same parameters on every mesh and layout.
-// Its batch of 10 and sizes 7, 9, 5 leave short last parts everywhere. Also held here: bytes counted = bytes planned, and
-// the measured peak = the planned one. With --mpi the same under mpirun, on fewer meshes.
+// The outside oracle: the network of examples/mlp_small.gsd, whose ten losses, first gradients and final parameters JAX
+// and PyTorch agree on to 15 digits (mlp_small.npz; bench/peers made it), trained from the same parameters on every
+// mesh and layout. Its batch of 10 and sizes 7, 9, 5 leave short last parts everywhere. Also held here: bytes counted =
+// bytes planned, and the measured peak = the planned one. With --mpi the same under mpirun, on fewer meshes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,8 +21,8 @@ constexpr double kTolerance = 2e-6;
 constexpr double kDoubleTolerance = 1e-12;
 
 struct OracleCase {
-  std::string layout;         // of tests/oracle/layouts; empty: the program's own
-  Words mesh;                 // {"--devices", "3"} or {"--mesh", "data=2,model=2"}
+  std::string layout;  // of tests/oracle/layouts; empty: the program's own
+  Words mesh;          // {"--devices", "3"} or {"--mesh", "data=2,model=2"}
   std::int64_t devices = 1;
   bool doubles = false;
 
@@ -33,7 +33,9 @@ struct OracleCase {
   }
 };
 
-OracleCase onDevices(std::int64_t devices) { return {"", {"--devices", std::to_string(devices)}, devices}; }
+OracleCase onDevices(std::int64_t devices) {
+  return {"", {"--devices", std::to_string(devices)}, devices};
+}
 
 OracleCase onMesh(const std::string& layout, std::int64_t data, std::int64_t model) {
   return {layout, {"--mesh", "data=" + std::to_string(data) + ",model=" + std::to_string(model)}, data * model};
@@ -65,20 +67,24 @@ std::vector<OracleCase> localCases() {
 }
 
 std::vector<OracleCase> mpiCases() {
-  return {onDevices(1), onDevices(2), onDevices(3), onDevices(4), onMesh("", 1, 3), onMesh("", 2, 2), onMesh("rows", 1, 3), onMesh("stored", 3, 1)};
+  return {onDevices(1),     onDevices(2),     onDevices(3),         onDevices(4),
+          onMesh("", 1, 3), onMesh("", 2, 2), onMesh("rows", 1, 3), onMesh("stored", 3, 1)};
 }
 
 class OracleTest : public ::testing::Test {
  public:
-  OracleTest(OracleCase item, Transport transport) : case_(std::move(item)), transport_(transport), oracle_(numbersOf(kOracle)) {}
+  OracleTest(OracleCase item, Transport transport)
+      : case_(std::move(item)), transport_(transport), oracle_(numbersOf(kOracle)) {}
 
   void TestBody() override {
     Words options = case_.mesh;
-    if (!case_.layout.empty()) options.insert(options.end(), {"--layout", GSHARD_SOURCE_DIR "/tests/oracle/layouts/" + case_.layout + ".gsd"});
+    if (!case_.layout.empty())
+      options.insert(options.end(), {"--layout", GSHARD_SOURCE_DIR "/tests/oracle/layouts/" + case_.layout + ".gsd"});
     if (case_.doubles) options.insert(options.end(), {"-D", "real=f64"});
     const Binary binary = compile(scratch_, kProgram, "mlp_small", case_.devices, options, transport_);
     if (HasFailure()) return;
-    const Words given = {"--data", kOracle + ":input.", "--init", kOracle + ":param.", "-q", "--verify-plan", "--measure-peak"};
+    const Words given = {"--data", kOracle + ":input.", "--init",        kOracle + ":param.",
+                         "-q",     "--verify-plan",     "--measure-peak"};
     train(binary, given);
     differentiate(binary, given);
   }
@@ -102,7 +108,8 @@ class OracleTest : public ::testing::Test {
 
   void train(const Binary& binary, const Words& given) {
     const std::string metrics = scratch_.file("train.jsonl"), folder = scratch_.file("checkpoint");
-    const Outcome outcome = start(binary, {"train", "--steps", "10", "--checkpoint", folder, "--metrics", metrics}, given);
+    const Outcome outcome =
+        start(binary, {"train", "--steps", "10", "--checkpoint", folder, "--metrics", metrics}, given);
     ASSERT_EQ(outcome.code, 0) << outcome.all();
     const Numbers losses{{10}, lossesOf(metrics)};
     ASSERT_EQ(losses.values.size(), 10u);
@@ -139,9 +146,9 @@ int runAll(int argc, char** argv) {
   bool mpi = false;
   for (int i = 1; i < argc; ++i) mpi = mpi || std::strcmp(argv[i], "--mpi") == 0;
   for (const OracleCase& item : mpi ? mpiCases() : localCases()) {
-    ::testing::RegisterTest("Oracle", item.name().c_str(), nullptr, nullptr, __FILE__, __LINE__, [item, mpi]() -> ::testing::Test* {
-      return new OracleTest(item, mpi ? Transport::Mpi : Transport::Local);
-    });
+    ::testing::RegisterTest(
+        "Oracle", item.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        [item, mpi]() -> ::testing::Test* { return new OracleTest(item, mpi ? Transport::Mpi : Transport::Local); });
   }
   return RUN_ALL_TESTS();
 }
@@ -149,4 +156,6 @@ int runAll(int argc, char** argv) {
 }  // namespace
 }  // namespace gshard::testing
 
-int main(int argc, char** argv) { return gshard::testing::runAll(argc, argv); }
+int main(int argc, char** argv) {
+  return gshard::testing::runAll(argc, argv);
+}

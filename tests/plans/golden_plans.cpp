@@ -1,5 +1,5 @@
-// Golden tests of communication plans: every line of cases.txt is compiled in process up to its plan, and the plan, one line
-// per collective, is compared whole with PROGRAM.MESH[.LAYOUT].plan. GSHARD_UPDATE_GOLDENS=1 rewrites the files.
+// Golden tests of communication plans: every line of cases.txt is compiled in process up to its plan, and the plan, one
+// line per collective, is compared whole with PROGRAM.MESH[.LAYOUT].plan. GSHARD_UPDATE_GOLDENS=1 rewrites the files.
 // What a plan must be whatever the golden says (no collective on one device, totals) is checked apart.
 #include <gtest/gtest.h>
 
@@ -68,7 +68,8 @@ Json planOf(const PlanCase& item) {
 
 std::string joined(const Json& list) {
   std::string text;
-  for (const Json& item : list) text += (text.empty() ? "" : ",") + (item.is_string() ? item.get<std::string>() : item.dump());
+  for (const Json& item : list)
+    text += (text.empty() ? "" : ",") + (item.is_string() ? item.get<std::string>() : item.dump());
   return text;
 }
 
@@ -80,9 +81,10 @@ std::string describe(const PlanCase& item, const Json& plan) {
     text += "\n" + function["kind"].get<std::string>() + " " + function["name"].get<std::string>() + ": " +
             (function["collectives"].empty() ? "no collective" : function["bytes"]["max"].dump() + " bytes") + "\n";
     for (const Json& entry : function["collectives"]) {
-      text += "  " + entry["kind"].get<std::string>() + " " + entry.value("reduction", "-") + " over " + joined(entry["axes"]) + ": " +
-              entry["bytes"]["max"].dump() + " bytes, " + entry["count"].dump() + " times, " + entry["phase"].get<std::string>() + ", " +
-              entry["source"].get<std::string>() + ", " + entry["value"].get<std::string>() + "\n";
+      text += "  " + entry["kind"].get<std::string>() + " " + entry.value("reduction", "-") + " over " +
+              joined(entry["axes"]) + ": " + entry["bytes"]["max"].dump() + " bytes, " + entry["count"].dump() +
+              " times, " + entry["phase"].get<std::string>() + ", " + entry["source"].get<std::string>() + ", " +
+              entry["value"].get<std::string>() + "\n";
     }
   }
   return text;
@@ -107,7 +109,8 @@ class PlanTest : public testing::Test {
       }
       for (const Json& entry : function["collectives"]) {
         EXPECT_GT(entry["bytes"]["max"].get<std::int64_t>(), 0) << entry;
-        EXPECT_LE(entry["bytes"]["total"].get<std::int64_t>(), entry["bytes"]["max"].get<std::int64_t>() * plan["devices"].get<std::int64_t>());
+        EXPECT_LE(entry["bytes"]["total"].get<std::int64_t>(),
+                  entry["bytes"]["max"].get<std::int64_t>() * plan["devices"].get<std::int64_t>());
         EXPECT_GT(entry["steps"].get<std::int64_t>(), 0) << entry;
         EXPECT_FALSE(entry["reason"].get<std::string>().empty()) << entry;
         EXPECT_NE(entry["source"].get<std::string>(), "") << "a collective without a line: " << entry;

@@ -36,11 +36,15 @@ void setMpiEnvironment() {
   }
 }
 
-std::string uniqueName() { return std::to_string(getpid()) + "-" + std::to_string(scratchCount.fetch_add(1)); }
+std::string uniqueName() {
+  return std::to_string(getpid()) + "-" + std::to_string(scratchCount.fetch_add(1));
+}
 
 }  // namespace
 
-Scratch::Scratch() : path_(fs::temp_directory_path() / ("gshard-test-" + uniqueName())) { fs::create_directories(path_); }
+Scratch::Scratch() : path_(fs::temp_directory_path() / ("gshard-test-" + uniqueName())) {
+  fs::create_directories(path_);
+}
 
 Scratch::~Scratch() {
   std::error_code ignored;
@@ -67,7 +71,9 @@ Outcome runCommand(const Words& words, const std::string& folder) {
   arguments.push_back(nullptr);
   const pid_t pid = fork();
   if (pid == 0) {
-    const auto redirect = [](const std::string& path, int to) { dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), to); };
+    const auto redirect = [](const std::string& path, int to) {
+      dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), to);
+    };
     redirect(out, STDOUT_FILENO);
     redirect(err, STDERR_FILENO);
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
@@ -104,8 +110,8 @@ Outcome Binary::operator()(const Words& words) const {
   return runCommand(all);
 }
 
-Binary compile(const Scratch& scratch, const std::string& source, const std::string& name, std::int64_t devices, const Words& options,
-               Transport transport) {
+Binary compile(const Scratch& scratch, const std::string& source, const std::string& name, std::int64_t devices,
+               const Words& options, Transport transport) {
   Binary binary{scratch.file(name), devices, transport};
   Words words = {source, "-o", binary.path};
   words.insert(words.end(), options.begin(), options.end());
@@ -119,7 +125,8 @@ std::vector<double> lossesOf(const std::string& metrics) {
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("step") && json.contains("loss")) losses.push_back(json["loss"].get<double>());
+    if (json.is_object() && json.contains("step") && json.contains("loss"))
+      losses.push_back(json["loss"].get<double>());
   }
   return losses;
 }
@@ -161,7 +168,8 @@ std::string writeNumbers(const std::string& path, const Numbers& numbers) {
   file.write("\x93NUMPY\x01\x00", 8);
   file.write(reinterpret_cast<const char*>(&length), 2);
   file << header;
-  file.write(reinterpret_cast<const char*>(numbers.values.data()), static_cast<std::streamsize>(numbers.values.size() * sizeof(double)));
+  file.write(reinterpret_cast<const char*>(numbers.values.data()),
+             static_cast<std::streamsize>(numbers.values.size() * sizeof(double)));
   return path;
 }
 

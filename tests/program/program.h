@@ -1,5 +1,5 @@
-// gshardc and the binaries that it makes, started as a person starts them: for tests of the whole. Everything goes through
-// the command line, so that what these tests hold is what users get.
+// gshardc and the binaries that it makes, started as a person starts them: for tests of the whole. Everything goes
+// through the command line, so that what these tests hold is what users get.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gshard::testing {
 using Words = std::vector<std::string>;
 
 struct Outcome {
-  int code = -1;            // exit code, or 128 + the signal
+  int code = -1;  // exit code, or 128 + the signal
   std::string out, err;
   std::string all() const { return "exit code " + std::to_string(code) + "\n" + out + err; }
 };
@@ -49,8 +49,8 @@ struct Binary {
 
   Outcome operator()(const Words& words) const;
 };
-Binary compile(const Scratch& scratch, const std::string& source, const std::string& name, std::int64_t devices, const Words& options,
-               Transport transport = Transport::Local);
+Binary compile(const Scratch& scratch, const std::string& source, const std::string& name, std::int64_t devices,
+               const Words& options, Transport transport = Transport::Local);
 
 // Of a --metrics file: the losses of the training steps, in order.
 std::vector<double> lossesOf(const std::string& metrics);
