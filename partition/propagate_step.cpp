@@ -151,7 +151,7 @@ std::vector<AxisList> refineTensor(const Target& target, const StepTensor& tenso
 }
 
 // What single claims would add to a tensor that the agreed ones do not.
-void addContested(const Target& target, const StepTensor& tensor, std::size_t index, const OpFactors::DimFactors& dims,
+void addContested(const Target& target, std::size_t index, const OpFactors::DimFactors& dims,
                   const std::vector<AxisList>& free, const Claims& claims, std::span<const StepTensor> tensors,
                   std::vector<Refinement>& contested) {
   for (std::size_t dim = 0; dim < dims.size(); ++dim) {
@@ -188,7 +188,7 @@ StepResult propagateStep(const OpFactors& factors, std::span<const StepTensor> t
       result.refinements.push_back(
           {t, static_cast<std::int64_t>(dim), free[dim], factor, from, tensors[from].type->bytes()});
     }
-    addContested(target, tensors[t], t, dims, free, claims, tensors, result.contested);
+    addContested(target, t, dims, free, claims, tensors, result.contested);
   }
   return result;
 }

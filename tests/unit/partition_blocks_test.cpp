@@ -123,9 +123,10 @@ func @loss(%w: f32 param w, %x: f32[8] row 0 @{[x]}) -> (f32, f32) train rows 8 
     EXPECT_EQ(results[0].number(0), 4.5);
     EXPECT_EQ(results[1].number(0), 1 - 4.5);
     EXPECT_EQ(collectivesOf(blocks->spmd, "loss.accumulate"), Strings{});
-    if (*n != '1')
+    if (*n != '1') {
       EXPECT_EQ(collectivesOf(blocks->spmd, "loss.finish"), (Strings{"all_reduce f32+f32"}))
           << printModule(blocks->spmd);
+    }
   }
 }
 
