@@ -183,6 +183,13 @@ Difference compare(const ReadTensor& a, const ReadTensor& b) {
   return difference;
 }
 
+// Two digits tell how far apart numbers are.
+std::string shortNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text;
+}
+
 bool report(const std::string& count, const Outcome& base, const Outcome& outcome) {
   std::printf("%s:\n", count.find('x') == std::string::npos ? plural(outcome.devices, "device").c_str() : (count + " devices").c_str());
   bool equal = true;
@@ -200,7 +207,7 @@ bool report(const std::string& count, const Outcome& base, const Outcome& outcom
     equal = equal && same;
     std::printf("  %-40s %s\n", name.c_str(), !difference.shapes ? "another shape or type"
                 : difference.bits ? "equal bits"
-                : ("largest difference " + formatNumber(difference.value) + " of " + formatNumber(difference.scale) + (same ? "" : "   DIFFERS")).c_str());
+                : ("largest difference " + shortNumber(difference.value) + " of " + shortNumber(difference.scale) + (same ? "" : "   DIFFERS")).c_str());
   }
   return equal;
 }
