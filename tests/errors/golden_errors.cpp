@@ -105,7 +105,9 @@ class DocumentedTest : public testing::Test {
     ASSERT_FALSE(wrong.empty());
 
     EXPECT_EQ(codesOf(wrong, wrongArguments, code[0] == 'R'), code);
-    if (!right.empty()) EXPECT_EQ(codesOf(right, rightArguments, code[0] == 'R'), "");
+    if (!right.empty()) {
+      EXPECT_EQ(codesOf(right, rightArguments, code[0] == 'R'), "");
+    }
     EXPECT_LE(splitText(readFile(path_.string()), '\n').size(), 41u);
   }
 
