@@ -27,15 +27,6 @@ namespace {
 
 std::atomic<int> scratchCount{0};
 
-// What mpirun needs in a container and with more ranks than cores, also when a test is started by hand.
-void setMpiEnvironment() {
-  std::istringstream words(GSHARD_MPI_ENV);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 0);
-  }
-}
-
 std::string uniqueName() {
   return std::to_string(getpid()) + "-" + std::to_string(scratchCount.fetch_add(1));
 }
@@ -91,6 +82,14 @@ Outcome runCommand(const Words& words, const std::string& folder) {
   fs::remove(out);
   fs::remove(err);
   return outcome;
+}
+
+void setMpiEnvironment() {
+  std::istringstream words(GSHARD_MPI_ENV);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 0);
+  }
 }
 
 Outcome gshardc(const Words& words, const std::string& folder) {

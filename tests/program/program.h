@@ -52,6 +52,9 @@ struct Binary {
 Binary compile(const Scratch& scratch, const std::string& source, const std::string& name, std::int64_t devices,
                const Words& options, Transport transport = Transport::Local);
 
+// What mpirun needs in a container and with more ranks than cores; Binary sets it, too. For starting mpirun otherwise.
+void setMpiEnvironment();
+
 // Of a --metrics file: the losses of the training steps, in order.
 std::vector<double> lossesOf(const std::string& metrics);
 // Planned and measured peak of a --metrics file written with --measure-peak.

@@ -1,0 +1,96 @@
+// A run that is stopped: SIGTERM and SIGINT finish the step and save, on threads and under mpirun; a rank that dies
+// ends all with a message that names it. No clock: a signal is sent when the first step is in the metrics file.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "tests/program/program.h"
+
+namespace gshard::testing {
+namespace {
+
+// $1: what is done to the started process $pid; $2: the metrics file; the rest: the command.
+const std::string kScript =
+    "act=$1 metrics=$2; shift 2\n"
+    "rm -f \"$metrics\"\n"
+    "\"$@\" & pid=$!\n"
+    "until grep -q '\"step\"' \"$metrics\" 2>/dev/null; do sleep 0.02; kill -0 $pid || exit 99; done\n"
+    "eval \"$act\"\n"
+    "wait $pid\n";
+
+class Signals : public ::testing::Test {
+ public:
+  static void SetUpTestSuite() {
+    scratch_ = new Scratch;
+    binary_ = compile(*scratch_, kProgram, "rows", 4, {"-w"});
+  }
+  static void TearDownTestSuite() { delete scratch_; }
+
+ protected:
+  inline static const std::string kProgram = GSHARD_SOURCE_DIR "/tests/cli/rows.gsd";
+  static std::string metrics() { return scratch_->file("metrics.jsonl"); }
+  static std::string checkpoint() { return scratch_->file("checkpoint"); }
+  static Words training() {
+    return {"train",     "--steps", "1000000000",   "--progress", "none",
+            "--metrics", metrics(), "--checkpoint", checkpoint()};
+  }
+
+  // Starts the training by `how` (words before the binary's arguments), acts on it, and waits.
+  static Outcome trainAnd(const std::string& act, Words how) {
+    std::filesystem::remove_all(checkpoint());
+    Words words = {"bash", "-c", kScript, "bash", act, metrics()};
+    words.insert(words.end(), how.begin(), how.end());
+    const Words arguments = training();
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return runCommand(words);
+  }
+
+  // Saved at the very step at which it stopped, and what was saved is complete.
+  static void expectSaved(const Outcome& outcome, int code) {
+    EXPECT_EQ(outcome.code, code) << outcome.all();
+    std::smatch step;
+    ASSERT_TRUE(std::regex_search(outcome.err, step, std::regex("stopped by a signal after step ([0-9]+)\n")))
+        << outcome.all();
+    EXPECT_TRUE(std::filesystem::exists(checkpoint() + "/step-" + step[1].str() + ".safetensors")) << outcome.all();
+    EXPECT_EQ(binary_({"eval", "-q", "--checkpoint", checkpoint()}).code, 0);
+  }
+
+  static Words command() { return {binary_.path}; }
+
+ private:
+  inline static Scratch* scratch_ = nullptr;
+  inline static Binary binary_;
+};
+
+TEST_F(Signals, SaveAndEndWith128AndTheSignal) {
+  expectSaved(trainAnd("kill -TERM $pid", command()), 143);
+  expectSaved(trainAnd("kill -INT $pid", command()), 130);
+}
+
+TEST_F(Signals, ReachTheProgramThroughRun) {
+  setenv("GSHARD_CACHE_DIR", (metrics() + ".cache").c_str(), 1);
+  expectSaved(trainAnd("kill -TERM $pid", {GSHARD_COMPILER, "run", kProgram, "-w", "--"}), 143);
+  unsetenv("GSHARD_CACHE_DIR");
+}
+
+TEST_F(Signals, ReachAllRanksUnderMpi) {
+  setenv("GSHARD_CACHE_DIR", (metrics() + ".cache").c_str(), 1);
+  expectSaved(trainAnd("kill -TERM $pid", {GSHARD_COMPILER, "run", kProgram, "-w", "--mpi", "--"}), 143);
+  unsetenv("GSHARD_CACHE_DIR");
+}
+
+TEST_F(Signals, ADeadRankEndsAllUnderMpi) {
+  setMpiEnvironment();
+  Words how = {GSHARD_MPIRUN, "-n", "4"};
+  how.push_back(command()[0]);
+  const Outcome outcome =
+      trainAnd("for child in $(ps -o pid= --ppid $pid); do last=$child; done; kill -KILL $last", how);
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 99) << outcome.all();
+  // By the ranks that waited for it, unless mpirun was faster.
+  EXPECT_TRUE(std::regex_search(outcome.err, std::regex("device [0-9] ended|process rank [0-9] .*signal 9")))
+      << outcome.all();
+}
+
+}  // namespace
+}  // namespace gshard::testing
