@@ -248,7 +248,10 @@ extern "C" int gshard_rt_main(int argc, char** argv, const gshard_rt_program* pr
   try {
     return gshard::runProgram(argc, argv, *program);
   } catch (const gshard::Failure& failed) {
-    gshard::tell(*program, failed.message);
+    // The command line is the same on every rank, and so is what is wrong with it: rank 0 tells it.
+    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const bool told = failed.exitCode == gshard::kExitUsage && rank != nullptr && std::strcmp(rank, "0") != 0;
+    if (!told) gshard::tell(*program, failed.message);
     return failed.exitCode;
   } catch (const std::bad_alloc&) {
     gshard::tell(*program, "out of memory");
