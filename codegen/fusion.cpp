@@ -20,6 +20,11 @@ struct Use {
   bool mayInline = false;                    // costs no repeated work
 };
 
+struct Edge {
+  std::size_t user = 0;
+  bool throughMemory = false;
+};
+
 class Fuser {
  public:
   Fuser(const FunctionViews& views, const std::vector<bool>& isProduct, bool enabled)
@@ -70,7 +75,8 @@ class Fuser {
   // `value` must lie dense in its storage.
   void store(ValueId value) { plan_.stored[views_.storage(value).index] = true; }
 
-  void depend(std::size_t user, ValueId value) {
+  // `throughMemory`: the user reads elements that other indices wrote, so it cannot share a kernel with the writer.
+  void depend(std::size_t user, ValueId value, bool throughMemory) {
     for (;;) {
       value = views_.base(value, identityDims(views_.layout(value).rank())).value;
       const std::int64_t op = views_.definition(value);
@@ -78,21 +84,22 @@ class Fuser {
       const OpClass kind = views_.info(static_cast<std::size_t>(op)).kind;
       if (kind == OpClass::Literal) return;
       if (kind != OpClass::Alias) {
-        successors_[static_cast<std::size_t>(op)].push_back(user);
+        successors_[static_cast<std::size_t>(op)].push_back({user, throughMemory});
         return;
       }
+      throughMemory = true;
       value = function_.ops[static_cast<std::size_t>(op)].operands[0];
     }
   }
 
   void readDense(std::size_t user, ValueId value) {
     store(value);
-    depend(user, value);
+    depend(user, value, true);
   }
 
   // The base of `value` is read by the kernel of `user`, whose loops have `iterations` steps; `map` is in terms of them.
   void readThrough(std::size_t user, ValueId value, const DimMap& map, std::int64_t loops, std::int64_t iterations) {
-    depend(user, value);
+    depend(user, value, false);
     const FunctionViews::Base base = views_.base(value, map);
     const std::int64_t op = views_.definition(base.value);
     if (op >= 0 && views_.info(static_cast<std::size_t>(op)).kind == OpClass::Literal) return;
@@ -153,7 +160,7 @@ class Fuser {
 
   void readOperand(std::size_t number, ValueId operand) {
     const Op& op = function_.ops[number];
-    depend(number, operand);
+    depend(number, operand, true);
     const FunctionViews::Base base = views_.base(operand, identityDims(views_.layout(operand).rank()));
     const std::int64_t definition = views_.definition(base.value);
     const bool isLiteral = definition >= 0 && views_.info(static_cast<std::size_t>(definition)).kind == OpClass::Literal;
@@ -194,11 +201,11 @@ class Fuser {
     bool isFound = false;
     const auto follow = [&](std::size_t group) {
       for (const std::size_t op : members_[group]) {
-        for (const std::size_t next : successors_[op]) {
-          const std::size_t other = find(next);
+        for (const Edge& edge : successors_[op]) {
+          const std::size_t other = find(edge.user);
           if (other == group || place_[other] > place_[to]) continue;
           if (other == to) {
-            isFound = isFound || group != from;
+            isFound = isFound || group != from || edge.throughMemory;
             continue;
           }
           if (markedIn_[other] == search_) continue;
@@ -299,7 +306,7 @@ class Fuser {
   bool enabled_;
   FusionPlan plan_;
   std::vector<std::vector<Use>> uses_;       // per fusible op: who reads its result in a loop nest
-  std::vector<std::vector<std::size_t>> successors_;
+  std::vector<std::vector<Edge>> successors_;
   std::vector<std::size_t> parent_;
   std::vector<std::vector<std::size_t>> members_;
   std::vector<std::size_t> order_, place_;   // groups in running order (kNone: gone), and the place of each

@@ -112,6 +112,26 @@ func @softmax(%x: f32[5, 17]) -> (f32[5, 17], f32[5, 17]) {
   expectLikeEvaluator(*module, "softmax", drawAll(module->functions[0]), 1e-6);
 }
 
+TEST(Fusion, WhatIsReadAtOtherIndicesIsFinishedFirst) {
+  const auto module = moduleOf(R"(module m
+mesh [a: 1]
+
+func @f(%x: f32[4, 6], %i: i32[4]) -> (f32[4, 6], f32[24]) {
+  %y = exp %x : f32[4, 6]
+  %t = take %y, %i {axis = 0} : f32[4, 6]
+  %s = add %y, %t : f32[4, 6]
+  %flat = reshape %y : f32[24]
+  %back = reverse %flat {dims = [0]} : f32[24]
+  %sum = add %flat, %back : f32[24]
+  return %s, %sum
+}
+)");
+  ASSERT_NE(module, nullptr);
+  std::vector<Tensor> arguments = drawAll(module->functions[0]);
+  arguments[1].ints = {3, 0, 1, 2};
+  expectLikeEvaluator(*module, "f", arguments, 0);
+}
+
 const char* const kSums = R"(module m
 mesh [a: 1]
 
@@ -325,12 +345,12 @@ TEST(Linking, MakesAnExecutable) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("gshard_link_" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   const std::string out = (folder / "program").string();
-  EXPECT_TRUE(linkExecutable(result->bytes, out, {GSHARD_RUNTIME_ARCHIVE, "c++"}, sink));
+  EXPECT_TRUE(linkExecutable({result->bytes}, out, {GSHARD_RUNTIME_ARCHIVE, "c++"}, sink));
   EXPECT_EQ(std::system((out + " info > " + out + ".txt").c_str()), 0);
   EXPECT_GT(std::filesystem::file_size(out + ".txt"), 0u);
-  EXPECT_FALSE(linkExecutable(result->bytes, out, {"/nowhere/libgshard_runtime.a", "c++"}, sink));
-  EXPECT_FALSE(linkExecutable(result->bytes, out, {GSHARD_RUNTIME_ARCHIVE, "no-such-compiler"}, sink));
-  EXPECT_FALSE(linkExecutable("no object", out + "2", {GSHARD_RUNTIME_ARCHIVE, "c++"}, sink));
+  EXPECT_FALSE(linkExecutable({result->bytes}, out, {"/nowhere/libgshard_runtime.a", "c++"}, sink));
+  EXPECT_FALSE(linkExecutable({result->bytes}, out, {GSHARD_RUNTIME_ARCHIVE, "no-such-compiler"}, sink));
+  EXPECT_FALSE(linkExecutable({"no object"}, out + "2", {GSHARD_RUNTIME_ARCHIVE, "c++"}, sink));
   std::vector<std::string> codes;
   for (const Diagnostic& diagnostic : sink.diagnostics()) codes.push_back(diagnostic.code);
   EXPECT_EQ(codes, (std::vector<std::string>{"E0506", "E0504", "E0505"}));
