@@ -93,13 +93,17 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   target->prepareModule(llvmModule);
   ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule);
   tables.build(functions);
-  target->optimize(llvmModule);
 
   CodegenResult result;
-  switch (options.output) {
-    case CodegenOutput::Object: result.bytes = target->emitObject(llvmModule); break;
-    case CodegenOutput::Assembly: result.bytes = target->emitAssembly(llvmModule); break;
-    case CodegenOutput::LlvmIr: result.bytes = irText(llvmModule); break;
+  if (options.output == CodegenOutput::Object && options.pieces > 1) {
+    result.objects = emitObjectsInParallel(options.target, llvmModule, options.pieces);
+  } else {
+    target->optimize(llvmModule);
+    switch (options.output) {
+      case CodegenOutput::Object: result.bytes = target->emitObject(llvmModule); break;
+      case CodegenOutput::Assembly: result.bytes = target->emitAssembly(llvmModule); break;
+      case CodegenOutput::LlvmIr: result.bytes = irText(llvmModule); break;
+    }
   }
   for (const PlannedFunction& planned : functions) result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
   result.steps = tables.steps();

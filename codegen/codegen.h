@@ -21,6 +21,7 @@ struct CodegenOptions {
   std::int64_t threads = 1;                  // per device; workspaces are planned for these
   bool debug = false;                        // a kernel per site instead of one for all equal ones
   bool fuse = true;
+  unsigned pieces = 1;                       // objects made at once, for linking; 1: one object in `bytes`
   std::string compiler = "gshardc";          // as `info` shows it
   std::string sourceHash;
 };
@@ -42,6 +43,7 @@ struct StepSummary {
 
 struct CodegenResult {
   std::string bytes;                         // of the object, or text
+  std::vector<std::string> objects;          // with CodegenOptions::pieces > 1, instead of `bytes`
   std::vector<MemoryReport> memory;          // per function of the module
   std::vector<StepSummary> steps;
   std::int64_t kernels = 0;                  // distinct ones
@@ -57,6 +59,7 @@ struct LinkOptions {
   std::string cxx = "c++";
 };
 // Writes the executable under a temporary name and renames it.
-bool linkExecutable(const std::string& objectBytes, const std::string& outPath, const LinkOptions& options, DiagSink& diag);
+bool linkExecutable(const std::vector<std::string>& objects, const std::string& outPath, const LinkOptions& options,
+                    DiagSink& diag);
 
 }  // namespace gshard

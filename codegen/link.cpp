@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <fstream>
 
 #include <spawn.h>
@@ -73,7 +74,8 @@ int runProgram(const std::vector<std::string>& command) {
 
 }  // namespace
 
-bool linkExecutable(const std::string& objectBytes, const std::string& outPath, const LinkOptions& options, DiagSink& diag) {
+bool linkExecutable(const std::vector<std::string>& objects, const std::string& outPath, const LinkOptions& options,
+                    DiagSink& diag) {
   if (!exists(options.runtimeArchive)) {
     diag.emit(SourceRange{}, diag::RuntimeMissing, options.runtimeArchive);
     return false;
@@ -83,21 +85,22 @@ bool linkExecutable(const std::string& objectBytes, const std::string& outPath, 
     return false;
   }
   const std::string stem = outPath + "." + std::to_string(getpid());
-  const TemporaryFile object(stem + ".o");
   TemporaryFile executable(stem + ".tmp");
-  std::ofstream stream(object.path(), std::ios::binary);
-  stream.write(objectBytes.data(), static_cast<std::streamsize>(objectBytes.size()));
-  stream.close();
-  if (!stream) {
-    diag.emit(SourceRange{}, diag::FileUnwritten, object.path(), std::string(std::strerror(errno)));
+  std::deque<TemporaryFile> files;
+  for (const std::string& bytes : objects) {
+    const TemporaryFile& file = files.emplace_back(stem + "." + std::to_string(files.size()) + ".o");
+    std::ofstream stream(file.path(), std::ios::binary);
+    stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    stream.close();
+    if (stream) continue;
+    diag.emit(SourceRange{}, diag::FileUnwritten, file.path(), std::string(std::strerror(errno)));
     return false;
   }
   std::vector<std::string> command = {options.cxx, "-static-libstdc++", "-static-libgcc"};
   if (onPath("mold")) command.push_back("-fuse-ld=mold");
-  for (const std::string& part : {std::string("-o"), executable.path(), object.path(), options.runtimeArchive, std::string("-lz"),
-                                  std::string("-lpthread"), std::string("-ldl"), std::string("-lm")}) {
-    command.push_back(part);
-  }
+  command.insert(command.end(), {"-o", executable.path()});
+  for (const TemporaryFile& file : files) command.push_back(file.path());
+  command.insert(command.end(), {options.runtimeArchive, "-lz", "-lpthread", "-ldl", "-lm"});
   const int status = runProgram(command);
   if (status != 0) {
     diag.emit(SourceRange{}, diag::LinkerFailed, options.cxx, static_cast<std::int64_t>(status), outPath);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace llvm {
 class Function;
@@ -67,6 +68,10 @@ class Target {
   OptimizationLevel level_ = OptimizationLevel::O3;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
+
+// Optimises and emits the module in `parts` pieces at once, each in a thread and an LLVM context of its own, split by the
+// names of its symbols, so that the objects depend on nothing but the module. Consumes the module.
+std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts);
 
 // LLVM IR as text, as --emit=llvm-ir prints it.
 std::string irText(const llvm::Module& module);

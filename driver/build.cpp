@@ -13,6 +13,9 @@ namespace gshard {
 
 namespace {
 
+// Fixed, not the number of cores: the binary must not depend on the machine that compiled it.
+constexpr unsigned kPieces = 4;
+
 // FNV-1a over all sources: the same program gives the same hash wherever it lies.
 std::string sourceHash(const SourceManager& sources) {
   std::uint64_t hash = 14695981039346656037ull;
@@ -24,11 +27,12 @@ std::string sourceHash(const SourceManager& sources) {
   return digits;
 }
 
-CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, CodegenOutput output) {
+CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, CodegenOutput output, unsigned pieces = 1) {
   const Options& options = session.options();
   CodegenOptions codegen;
   codegen.target = {options.target, options.cpu, static_cast<OptimizationLevel>(options.optimization)};
   codegen.output = output;
+  codegen.pieces = pieces;
   codegen.threads = options.threads;
   codegen.debug = options.debug;
   codegen.compiler = "gshardc " + versionNumber();
@@ -62,10 +66,10 @@ void buildExecutable(Session& session, const Partitioned& partitioned, const std
     session.sink().emit({}, diag::FileUnreadable, std::string("libgshard_runtime.a"), std::string("it is neither beside gshardc nor in GSHARD_RUNTIME"));
     throw Stopped{kInputOutput};
   }
-  const CodegenResult result = generateOrStop(session, partitioned, CodegenOutput::Object);
+  const CodegenResult result = generateOrStop(session, partitioned, CodegenOutput::Object, kPieces);
   const char* cxx = std::getenv("GSHARD_CXX");
   const auto start = std::chrono::steady_clock::now();
-  const bool linked = linkExecutable(result.bytes, path, {installation.runtime + "/libgshard_runtime.a", cxx != nullptr ? cxx : "c++"}, session.sink());
+  const bool linked = linkExecutable(result.objects, path, {installation.runtime + "/libgshard_runtime.a", cxx != nullptr ? cxx : "c++"}, session.sink());
   session.times().push_back({"link", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
   if (session.flush() || !linked) throw Stopped{kInputOutput};
 }

@@ -68,6 +68,9 @@ class Device {
 
   Fault takeFault() { return faults_.take(); }
   const RunTimes& times() const { return times_; }
+  // Seeded inputs (no data given) are the same in every step: made once, then copied, so that a benchmark measures the
+  // program. Keyed by the input and its first row.
+  std::map<std::pair<const gshard_rt_input*, std::int64_t>, std::vector<std::byte>>& seededInputs() { return seeded_; }
   // Time of every step of every function since this was called (--profile), in the order of the tables.
   void startProfile() { profiling_ = true; }
   const std::map<const gshard_rt_function*, std::vector<double>>& profile() const { return profile_; }
@@ -100,6 +103,7 @@ class Device {
   gshard_rt_context context_{};
   std::map<const gshard_rt_collective*, Prepared> prepared_;
   RunTimes times_;
+  std::map<std::pair<const gshard_rt_input*, std::int64_t>, std::vector<std::byte>> seeded_;
   bool profiling_ = false;
   std::map<const gshard_rt_function*, std::vector<double>> profile_;
 };

@@ -40,7 +40,7 @@ class InputFiller {
     tile_ = device.tile(tensor);
     runs_ = tileRuns(tile_, shapeOf(tensor), bound.input->rows != 0 ? 1 : 0);
     base_ = device.arena() + tensor.offset;
-    stream_ = {feed.seed, siteOfName(bound.input->name), static_cast<random_values::Word>(rows.step)};
+    stream_ = {feed.seed, siteOfName(bound.input->name), 0};
   }
 
   void fill() {
@@ -97,7 +97,22 @@ class InputFiller {
 }  // namespace
 
 void feedInputs(Device& device, const Feed& feed, const RowRange& rows) {
-  for (const BoundInput& bound : feed.inputs) InputFiller(device, bound, feed, rows).fill();
+  for (const BoundInput& bound : feed.inputs) {
+    if (bound.array != nullptr) {
+      InputFiller(device, bound, feed, rows).fill();
+      continue;
+    }
+    // A short last block fills less of its tile: it is made anew, since rows are few.
+    const gshard_rt_tensor& tensor = bound.input->tensor;
+    const bool whole = bound.input->rows == 0 || rows.count >= tensor.shape[0];
+    std::vector<std::byte>& kept = device.seededInputs()[{bound.input, rows.first}];
+    if (whole && !kept.empty()) {
+      std::memcpy(device.arena() + tensor.offset, kept.data(), kept.size());
+      continue;
+    }
+    InputFiller(device, bound, feed, rows).fill();
+    if (whole) kept.assign(device.arena() + tensor.offset, device.arena() + tensor.offset + tensor.bytes);
+  }
 }
 
 }  // namespace gshard
