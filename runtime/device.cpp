@@ -50,7 +50,7 @@ Device::Device(const gshard_rt_program& program, Transport& transport, int threa
     : program_(program),
       transport_(transport),
       table_(program),
-      pool_(threads),
+      pool_(threads, transport.rank() * threads),
       pairs_(static_cast<std::size_t>(2 * program.extent_count)) {
   context_.arena = reinterpret_cast<char*>(transport.arena());
   context_.extents = pairs_.data();

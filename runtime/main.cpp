@@ -18,6 +18,7 @@
 #include "runtime/failure.h"
 #include "runtime/local_transport.h"
 #include "runtime/mpi_library.h"
+#include "runtime/placement.h"
 #include "runtime/program_text.h"
 #include "runtime/worker.h"
 
@@ -59,6 +60,7 @@ int runDevice(Session& session, Transport& transport) {
     const std::int64_t threads = session.options.threads > 0
                                      ? std::min(session.options.threads, session.program.threads)
                                      : session.program.threads;
+    startOnCore(transport.rank() * static_cast<int>(threads));
     Device device(session.program, transport, static_cast<int>(threads), session.options.seed);
     Reporter reporter(session.program.name, session.options, transport.rank() == 0);
     reporter.log(firstLine(session.program, transport.name(), !session.startedByMpi));

@@ -1,12 +1,19 @@
 // Threads of one device; see thread_pool.h.
 #include "runtime/thread_pool.h"
 
+#include "runtime/placement.h"
+
 namespace gshard {
 
 static constexpr int kSpins = 2000;
 
-ThreadPool::ThreadPool(int threads) : size_(threads < 1 ? 1 : threads) {
-  for (int thread = 1; thread < size_; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+ThreadPool::ThreadPool(int threads, int core) : size_(threads < 1 ? 1 : threads) {
+  for (int thread = 1; thread < size_; ++thread) {
+    workers_.emplace_back([this, thread, core] {
+      startOnCore(core + thread);
+      work(thread);
+    });
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -9,8 +9,8 @@ namespace gshard {
 
 class ThreadPool {
  public:
-  // `threads` counts the calling thread.
-  explicit ThreadPool(int threads);
+  // `threads` counts the calling thread. The others start on the cores after `core` (placement.h).
+  explicit ThreadPool(int threads, int core = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
