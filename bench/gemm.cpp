@@ -29,7 +29,8 @@ Case product(GemmElement element, std::int64_t batch, std::int64_t m, std::int64
   result.name += std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + suffix;
   result.desc.element = element;
   if (batch > 1) {
-    result.desc.letters.push_back({.group = GemmGroup::Batch, .size = batch, .strideA = m * k, .strideB = k * n, .strideC = m * n});
+    result.desc.letters.push_back(
+        {.group = GemmGroup::Batch, .size = batch, .strideA = m * k, .strideB = k * n, .strideC = m * n});
   }
   result.desc.letters.push_back({.group = GemmGroup::Rows, .size = m, .strideA = transposedA ? 1 : k, .strideC = n});
   result.desc.letters.push_back({.group = GemmGroup::Columns, .size = n, .strideB = transposedB ? k : 1, .strideC = 1});
@@ -87,8 +88,10 @@ Buffer allocate(std::int64_t bytes) {
 void fill(const Buffer& buffer, GemmElement element, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const double value = static_cast<double>((i * 7919) % 1000) / 1000.0 - 0.5;
-    if (element == GemmElement::F32) static_cast<float*>(buffer.get())[i] = static_cast<float>(value);
-    else static_cast<double*>(buffer.get())[i] = value;
+    if (element == GemmElement::F32)
+      static_cast<float*>(buffer.get())[i] = static_cast<float>(value);
+    else
+      static_cast<double*>(buffer.get())[i] = value;
   }
 }
 
@@ -102,7 +105,8 @@ struct Options {
 // Best rate of one product over about `seconds`.
 double measure(const Case& item, const GemmPlan& plan, const gshard_rt_gemm_desc* desc, double seconds) {
   const std::int64_t bytes = item.desc.element == GemmElement::F32 ? 4 : 8;
-  const Buffer a = allocate(item.elementsA * bytes), b = allocate(item.elementsB * bytes), c = allocate(item.elementsC * bytes);
+  const Buffer a = allocate(item.elementsA * bytes), b = allocate(item.elementsB * bytes),
+               c = allocate(item.elementsC * bytes);
   const Buffer workspace = allocate(plan.workspaceBytes(1));
   fill(a, item.desc.element, item.elementsA);
   fill(b, item.desc.element, item.elementsB);
@@ -149,9 +153,10 @@ void run(const Options& options) {
   }
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const double peakRate = peaks[static_cast<std::size_t>(cases[i].desc.element)];
-    std::printf("{\"bench\": \"gemm\", \"case\": \"%s\", \"value\": %.3f, \"unit\": \"share of peak\", \"gflops\": %.1f, "
-                "\"peak_gflops\": %.1f, \"cpu\": \"%s\"}\n",
-                cases[i].name.c_str(), best[i] / peakRate, best[i] / 1e9, peakRate / 1e9, target->cpu().c_str());
+    std::printf(
+        "{\"bench\": \"gemm\", \"case\": \"%s\", \"value\": %.3f, \"unit\": \"share of peak\", \"gflops\": %.1f, "
+        "\"peak_gflops\": %.1f, \"cpu\": \"%s\"}\n",
+        cases[i].name.c_str(), best[i] / peakRate, best[i] / 1e9, peakRate / 1e9, target->cpu().c_str());
   }
 }
 
@@ -163,13 +168,19 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     const bool hasValue = i + 1 < argc;
-    if (name == "--filter" && hasValue) options.filter = argv[++i];
-    else if (name == "--seconds" && hasValue) options.seconds = std::atof(argv[++i]);
-    else if (name == "--rounds" && hasValue) options.rounds = std::atoi(argv[++i]);
-    else if (name == "--cpu" && hasValue) options.cpu = argv[++i];
-    else if (name == "--asm") options.assembly = true;
+    if (name == "--filter" && hasValue)
+      options.filter = argv[++i];
+    else if (name == "--seconds" && hasValue)
+      options.seconds = std::atof(argv[++i]);
+    else if (name == "--rounds" && hasValue)
+      options.rounds = std::atoi(argv[++i]);
+    else if (name == "--cpu" && hasValue)
+      options.cpu = argv[++i];
+    else if (name == "--asm")
+      options.assembly = true;
     else {
-      std::fprintf(stderr, "usage: gshard_bench_gemm [--filter TEXT] [--seconds S] [--rounds N] [--cpu NAME] [--asm]\n");
+      std::fprintf(stderr,
+                   "usage: gshard_bench_gemm [--filter TEXT] [--seconds S] [--rounds N] [--cpu NAME] [--asm]\n");
       return 2;
     }
   }

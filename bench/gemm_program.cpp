@@ -1,9 +1,9 @@
 // Builds modules around GemmEmitter: pointers to the descriptors get external names, all else stays internal.
 #include "bench/gemm_program.h"
 
-#include <stdexcept>
-
 #include <time.h>
+
+#include <stdexcept>
 
 #include "codegen/gemm_emit.h"
 #include "llvm/IR/LLVMContext.h"
@@ -17,7 +17,9 @@ double threadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-static std::string exportName(std::size_t plan) { return "product_" + std::to_string(plan); }
+static std::string exportName(std::size_t plan) {
+  return "product_" + std::to_string(plan);
+}
 
 static void buildModule(const std::vector<GemmPlan>& plans, const Target& target, llvm::Module& module) {
   target.prepareModule(module);

@@ -1,5 +1,5 @@
-// The way from SPMD IR to an object, step by step. Functions are lowered and given their memory first; only then is LLVM IR
-// built, since a kernel's arguments are arena offsets.
+// The way from SPMD IR to an object, step by step. Functions are lowered and given their memory first; only then is
+// LLVM IR built, since a kernel's arguments are arena offsets.
 #include "codegen/codegen.h"
 
 #include <deque>
@@ -23,9 +23,10 @@ std::vector<std::int64_t> workspaces(const LoweredFunction& lowered, const Targe
 }
 
 std::vector<PlannedFunction> planFunctions(const Module& module, const std::deque<FunctionViews>& views,
-                                           const CodegenOptions& options, const TargetShape& shape, const FixedMemory& fixed) {
+                                           const CodegenOptions& options, const TargetShape& shape,
+                                           const FixedMemory& fixed) {
   std::vector<PlannedFunction> functions;
-  std::map<std::string, AccumulatorMemory> accumulators;   // by the name that both stages share
+  std::map<std::string, AccumulatorMemory> accumulators;  // by the name that both stages share
   std::int64_t site = 0;
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     const Function& function = module.functions[i];
@@ -43,7 +44,8 @@ std::vector<PlannedFunction> planFunctions(const Module& module, const std::dequ
     lowering.siteBase = planned.firstSite + 1;
     planned.lowered = lowerFunction(views[i], lowering);
     planned.accumulators.end = fixed.bytes;
-    if (function.stage != Stage::Whole) planned.accumulators = accumulators[function.name.substr(0, function.name.rfind('.'))];
+    if (function.stage != Stage::Whole)
+      planned.accumulators = accumulators[function.name.substr(0, function.name.rfind('.'))];
     planned.memory = planMemory(views[i], planned.lowered, fixed, planned.accumulators,
                                 workspaces(planned.lowered, shape, options.threads));
     functions.push_back(std::move(planned));
@@ -57,7 +59,8 @@ MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, 
   MemoryReport report;
   report.function = function.name;
   report.peakBytes = planned.memory.peakBytes;
-  for (const Parameter& parameter : module.parameters) report.parameters += layoutOf(parameter.type, parameter.sharding, extents).bytes();
+  for (const Parameter& parameter : module.parameters)
+    report.parameters += layoutOf(parameter.type, parameter.sharding, extents).bytes();
   for (const State& state : module.states) report.states += layoutOf(state.type, state.sharding, extents).bytes();
   report.accumulators = planned.accumulators.end - fixed.bytes;
   report.inputs = planned.memory.inputs;
@@ -65,7 +68,9 @@ MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, 
   report.workspace = planned.memory.workspace;
   report.peakLine = sources.describe(function.range);
   if (planned.memory.peakUnit >= 0) {
-    const Op& op = function.ops[static_cast<std::size_t>(planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op)];
+    const Op& op =
+        function
+            .ops[static_cast<std::size_t>(planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op)];
     report.peakLine = sources.describe(op.range);
     report.peakOp = describeOp(function, op);
   }
@@ -83,7 +88,7 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
     return std::nullopt;
   }
   ExtentTable extents;
-  std::deque<FunctionViews> views;           // addresses stay: planned functions point to them
+  std::deque<FunctionViews> views;  // addresses stay: planned functions point to them
   const FixedMemory fixed = placeFixed(module, extents);
   for (const Function& function : module.functions) views.emplace_back(module, function, extents);
   const std::vector<PlannedFunction> functions = planFunctions(module, views, options, target->shape(), fixed);
@@ -100,12 +105,19 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   } else {
     target->optimize(llvmModule);
     switch (options.output) {
-      case CodegenOutput::Object: result.bytes = target->emitObject(llvmModule); break;
-      case CodegenOutput::Assembly: result.bytes = target->emitAssembly(llvmModule); break;
-      case CodegenOutput::LlvmIr: result.bytes = irText(llvmModule); break;
+      case CodegenOutput::Object:
+        result.bytes = target->emitObject(llvmModule);
+        break;
+      case CodegenOutput::Assembly:
+        result.bytes = target->emitAssembly(llvmModule);
+        break;
+      case CodegenOutput::LlvmIr:
+        result.bytes = irText(llvmModule);
+        break;
     }
   }
-  for (const PlannedFunction& planned : functions) result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
+  for (const PlannedFunction& planned : functions)
+    result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
   result.steps = tables.steps();
   result.kernels = tables.kernelCount();
   result.arenaBytes = tables.arenaBytes();

@@ -1,5 +1,5 @@
-// Code generation: from an SPMD module to an object file that holds kernels and the constant tables of runtime/abi.h, and
-// from that to an executable. Also tells what it planned: memory per function and the list of steps.
+// Code generation: from an SPMD module to an object file that holds kernels and the constant tables of runtime/abi.h,
+// and from that to an executable. Also tells what it planned: memory per function and the list of steps.
 #pragma once
 
 #include <optional>
@@ -16,37 +16,37 @@ namespace gshard {
 enum class CodegenOutput : std::uint8_t { Object, Assembly, LlvmIr };
 
 struct CodegenOptions {
-  TargetRequest target;                      // triple, CPU, optimisation level
+  TargetRequest target;  // triple, CPU, optimisation level
   CodegenOutput output = CodegenOutput::Object;
-  std::int64_t threads = 1;                  // per device; workspaces are planned for these
-  bool debug = false;                        // a kernel per site instead of one for all equal ones
+  std::int64_t threads = 1;  // per device; workspaces are planned for these
+  bool debug = false;        // a kernel per site instead of one for all equal ones
   bool fuse = true;
-  unsigned pieces = 1;                       // objects made at once, for linking; 1: one object in `bytes`
-  std::string compiler = "gshardc";          // as `info` shows it
+  unsigned pieces = 1;               // objects made at once, for linking; 1: one object in `bytes`
+  std::string compiler = "gshardc";  // as `info` shows it
   std::string sourceHash;
 };
 
 // Bytes of one device while a function runs, at the moment when most is alive.
 struct MemoryReport {
   std::string function;
-  std::int64_t peakBytes = 0;                // highest arena byte that is touched
+  std::int64_t peakBytes = 0;  // highest arena byte that is touched
   std::int64_t parameters = 0, states = 0, accumulators = 0, inputs = 0, values = 0, workspace = 0;
-  std::string peakLine;                      // "digits_mlp.gsd:17:22"
-  std::string peakOp;                        // "contract `h`"
+  std::string peakLine;  // "digits_mlp.gsd:17:22"
+  std::string peakOp;    // "contract `h`"
 };
 
 struct StepSummary {
-  std::string function, kind;                // "kernel", "gemm", "collective", "copy"
-  std::string text;                          // "map [65536] mul add …, 3 out of 4 buffers"
+  std::string function, kind;  // "kernel", "gemm", "collective", "copy"
+  std::string text;            // "map [65536] mul add …, 3 out of 4 buffers"
   std::string location;
 };
 
 struct CodegenResult {
-  std::string bytes;                         // of the object, or text
-  std::vector<std::string> objects;          // with CodegenOptions::pieces > 1, instead of `bytes`
-  std::vector<MemoryReport> memory;          // per function of the module
+  std::string bytes;                 // of the object, or text
+  std::vector<std::string> objects;  // with CodegenOptions::pieces > 1, instead of `bytes`
+  std::vector<MemoryReport> memory;  // per function of the module
   std::vector<StepSummary> steps;
-  std::int64_t kernels = 0;                  // distinct ones
+  std::int64_t kernels = 0;  // distinct ones
   std::int64_t arenaBytes = 0, persistentBytes = 0;
 };
 
@@ -55,7 +55,7 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
                                       const SourceManager& sources, DiagSink& diag);
 
 struct LinkOptions {
-  std::string runtimeArchive;                // path of libgshard_runtime.a
+  std::string runtimeArchive;  // path of libgshard_runtime.a
   std::string cxx = "c++";
 };
 // Writes the executable under a temporary name and renames it.

@@ -13,7 +13,7 @@ constexpr std::int64_t kProductWork = 4096;
 
 struct Contraction {
   ContractSpec spec;
-  std::string letters;                       // those of the result first
+  std::string letters;  // those of the result first
 
   explicit Contraction(const OpView& op) : spec(contractSpec(op.stringAttr("spec"))), letters(spec.letters()) {}
 
@@ -25,7 +25,9 @@ struct Contraction {
   }
 };
 
-bool has(const std::string& text, char letter) { return text.find(letter) != std::string::npos; }
+bool has(const std::string& text, char letter) {
+  return text.find(letter) != std::string::npos;
+}
 
 bool hasRepeats(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -34,7 +36,8 @@ bool hasRepeats(const std::string& text) {
   return false;
 }
 
-// The value that a product reads, and its dims in terms of letters. Literals have no memory of their own to see through to.
+// The value that a product reads, and its dims in terms of letters. Literals have no memory of their own to see through
+// to.
 FunctionViews::Base productOperand(const FunctionViews& views, ValueId value, const DimMap& letters) {
   FunctionViews::Base base = views.base(value, letters);
   const std::int64_t op = views.definition(base.value);
@@ -85,10 +88,14 @@ GemmDesc describe(const FunctionViews& views, const Op& op, const Contraction& c
     const char name = contraction.letters[i];
     const bool inResult = has(contraction.spec.result, name);
     GemmLetter letter;
-    if (!inResult) letter.group = GemmGroup::Sum;
-    else if (!has(right, name)) letter.group = GemmGroup::Rows;
-    else if (!has(left, name)) letter.group = GemmGroup::Columns;
-    else letter.group = GemmGroup::Batch;
+    if (!inResult)
+      letter.group = GemmGroup::Sum;
+    else if (!has(right, name))
+      letter.group = GemmGroup::Rows;
+    else if (!has(left, name))
+      letter.group = GemmGroup::Columns;
+    else
+      letter.group = GemmGroup::Batch;
     const LocalDim& dim = dimOf(views, op, contraction, name);
     letter.size = dim.size;
     letter.strideA = stridesA.letters[i];
@@ -126,10 +133,14 @@ bool isProduct(const FunctionViews& views, std::size_t number) {
     const bool inC = has(contraction.spec.result, letter);
     if (inA + inB + inC < 2) return false;
     const std::int64_t size = dimOf(views, op, contraction, letter).size;
-    if (!inC) sum *= size;
-    else if (!inB) rows *= size;
-    else if (!inA) columns *= size;
-    else batch *= size;
+    if (!inC)
+      sum *= size;
+    else if (!inB)
+      rows *= size;
+    else if (!inA)
+      columns *= size;
+    else
+      batch *= size;
   }
   if (rows < 2 || columns < 2 || sum < 2 || batch < 1) return false;
   if (rows * columns * sum * batch < kProductWork) return false;
@@ -153,7 +164,8 @@ ProductWork makeProduct(const FunctionViews& views, std::size_t number) {
   return work;
 }
 
-KernelWork makeContractKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t number, std::int64_t siteBase) {
+KernelWork makeContractKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t number,
+                              std::int64_t siteBase) {
   const Op& op = views.function().ops[number];
   const Contraction contraction(views.view(number));
   ExpressionBuilder builder(views, plan, -1, siteBase);

@@ -199,9 +199,12 @@ TakeDims takeDims(std::int64_t tableRank, std::int64_t indexRank, std::int64_t a
   TakeDims dims;
   const auto at = [](std::int64_t dim) { return DimIndex{static_cast<int>(dim), 1, 0}; };
   for (std::int64_t i = 0; i < tableRank; ++i) {
-    if (i < axis) dims.table.push_back(at(i));
-    else if (i == axis) dims.table.push_back(DimIndex{-1, 1, 0});
-    else dims.table.push_back(at(i - 1 + indexRank - batch));
+    if (i < axis)
+      dims.table.push_back(at(i));
+    else if (i == axis)
+      dims.table.push_back(DimIndex{-1, 1, 0});
+    else
+      dims.table.push_back(at(i - 1 + indexRank - batch));
   }
   for (std::int64_t i = 0; i < indexRank; ++i) dims.index.push_back(at(i < batch ? i : axis + i - batch));
   return dims;

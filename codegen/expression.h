@@ -1,5 +1,5 @@
-// Builds the data of one kernel: loops, the expression that a value stands for at given indices (through views, into the
-// maps that are computed here), the buffers that it reads, and the numbers that its calls pass.
+// Builds the data of one kernel: loops, the expression that a value stands for at given indices (through views, into
+// the maps that are computed here), the buffers that it reads, and the numbers that its calls pass.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace gshard {
 // A kernel and one call of it, before anything has a place in memory.
 struct KernelWork {
   LoopKernel kernel;
-  std::vector<ValueId> buffers;              // storage values, by buffer number
+  std::vector<ValueId> buffers;  // storage values, by buffer number
   std::vector<std::int64_t> extras;
 };
 
@@ -66,7 +66,7 @@ class ExpressionBuilder {
 
 // Where the dims of take's operands lie among those of its result (also of scatter_add and its updates).
 struct TakeDims {
-  DimMap table;                              // the axis itself: {-1, 1, 0}
+  DimMap table;  // the axis itself: {-1, 1, 0}
   DimMap index;
 };
 TakeDims takeDims(std::int64_t tableRank, std::int64_t indexRank, std::int64_t axis, std::int64_t batch);

@@ -11,19 +11,26 @@ namespace {
 
 std::int64_t kindNumber(FunctionKind kind) {
   switch (kind) {
-    case FunctionKind::Init: return GSHARD_RT_INIT;
-    case FunctionKind::Train: return GSHARD_RT_TRAIN;
-    case FunctionKind::Eval: return GSHARD_RT_EVAL;
-    case FunctionKind::Entry: return GSHARD_RT_ENTRY;
+    case FunctionKind::Init:
+      return GSHARD_RT_INIT;
+    case FunctionKind::Train:
+      return GSHARD_RT_TRAIN;
+    case FunctionKind::Eval:
+      return GSHARD_RT_EVAL;
+    case FunctionKind::Entry:
+      return GSHARD_RT_ENTRY;
   }
   GSHARD_UNREACHABLE("kind of function");
 }
 
 std::int64_t stageNumber(Stage stage) {
   switch (stage) {
-    case Stage::Whole: return GSHARD_RT_WHOLE;
-    case Stage::Accumulate: return GSHARD_RT_ACCUMULATE;
-    case Stage::Finish: return GSHARD_RT_FINISH;
+    case Stage::Whole:
+      return GSHARD_RT_WHOLE;
+    case Stage::Accumulate:
+      return GSHARD_RT_ACCUMULATE;
+    case Stage::Finish:
+      return GSHARD_RT_FINISH;
   }
   GSHARD_UNREACHABLE("stage of a function");
 }
@@ -76,11 +83,13 @@ llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, const PlannedF
     args.push_back(offset);
   }
   args.insert(args.end(), work.extras.begin(), work.extras.end());
-  return tables_.address(tables_.record({kernels_.emit(work.kernel), tables_.integers(args), tables_.integer(work.kernel.chunks)}),
-                         "kernel");
+  return tables_.address(
+      tables_.record({kernels_.emit(work.kernel), tables_.integers(args), tables_.integer(work.kernel.chunks)}),
+      "kernel");
 }
 
-llvm::Constant* ProgramTables::gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace) {
+llvm::Constant* ProgramTables::gemmCall(const ProductWork& work, const PlannedFunction& planned,
+                                        std::int64_t workspace) {
   const std::int64_t size = work.desc.element == GemmElement::F64 ? 8 : 4;
   const auto at = [&](ValueId value, std::int64_t base) {
     return tables_.integer(planned.memory.offsets[value.index] + base * size);
@@ -143,9 +152,10 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
   const std::vector<AxisRef> group = groupAxes(op);
   const auto number = [&](std::int64_t value) { return tables_.integer(value); };
   return tables_.address(
-      tables_.record({number(collectiveNumber(kind)), number(reduction), number(static_cast<std::int64_t>(group.size())),
-                      axes(group), number(dim), number(otherDim), number(static_cast<std::int64_t>(transfers.size())),
-                      tables_.array(transfers, "transfers"), number(fill), number(std::max<std::int64_t>(workspace, 0)), number(0),
+      tables_.record({number(collectiveNumber(kind)), number(reduction),
+                      number(static_cast<std::int64_t>(group.size())), axes(group), number(dim), number(otherDim),
+                      number(static_cast<std::int64_t>(transfers.size())), tables_.array(transfers, "transfers"),
+                      number(fill), number(std::max<std::int64_t>(workspace, 0)), number(0),
                       number(planIndex(function, unit.op))}),
       "collective");
 }
@@ -153,14 +163,17 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
 llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count) {
   const Function& function = planned.views->function();
   std::vector<llvm::Constant*> rows;
-  const auto add = [&](std::int64_t kind, std::int64_t op, llvm::Constant* call, const char* kindName, std::string text) {
+  const auto add = [&](std::int64_t kind, std::int64_t op, llvm::Constant* call, const char* kindName,
+                       std::string text) {
     rows.push_back(tables_.record({tables_.integer(kind), tables_.integer(planned.firstSite + 1 + op), call}));
     steps_.push_back({function.name, kindName, std::move(text),
                       sources_.describe(op < 0 ? function.range : function.ops[static_cast<std::size_t>(op)].range)});
   };
   const auto addCopy = [&](const MemoryCopy& copy) {
     add(GSHARD_RT_STEP_COPY, -1,
-        tables_.address(tables_.record({tables_.integer(copy.from), tables_.integer(copy.to), tables_.integer(copy.bytes)}), "copy"),
+        tables_.address(
+            tables_.record({tables_.integer(copy.from), tables_.integer(copy.to), tables_.integer(copy.bytes)}),
+            "copy"),
         "copy", std::to_string(copy.bytes) + " bytes");
   };
   for (const MemoryCopy& copy : planned.memory.before) addCopy(copy);
@@ -202,9 +215,14 @@ void ProgramTables::addArguments(Fields& fields, const PlannedFunction& planned)
       }
       case ArgumentKind::Accumulator:
       case ArgumentKind::Parameter:
-      case ArgumentKind::State: break;
-      case ArgumentKind::Step: step = place(argument.value); break;
-      case ArgumentKind::Steps: steps = place(argument.value); break;
+      case ArgumentKind::State:
+        break;
+      case ArgumentKind::Step:
+        step = place(argument.value);
+        break;
+      case ArgumentKind::Steps:
+        steps = place(argument.value);
+        break;
       case ArgumentKind::Setting:
         settings.push_back(tables_.record({tables_.integer(argument.index), tables_.integer(place(argument.value))}));
         break;
@@ -218,7 +236,8 @@ void ProgramTables::addArguments(Fields& fields, const PlannedFunction& planned)
     } else if (result.kind == ResultKind::Output || result.kind == ResultKind::Report) {
       const std::int64_t kind = result.kind == ResultKind::Output ? GSHARD_RT_OUTPUT : GSHARD_RT_REPORT;
       const bool isRows = function.value(result.value).rowDim >= 0;
-      outputs.push_back(tables_.record({tables_.text(result.name), lies, tables_.integer(kind), tables_.integer(isRows ? 1 : 0)}));
+      outputs.push_back(
+          tables_.record({tables_.text(result.name), lies, tables_.integer(kind), tables_.integer(isRows ? 1 : 0)}));
     }
   }
   const auto addTable = [&](const std::vector<llvm::Constant*>& rows, const char* name) {
@@ -244,9 +263,12 @@ llvm::Constant* ProgramTables::function(std::size_t number, const std::vector<Pl
       if (other.stage == Stage::Finish && other.name == stem + ".finish") finish = static_cast<std::int64_t>(i);
     }
   }
-  Fields fields = {tables_.text(function.name),    tables_.integer(kindNumber(function.kind)),
-                   tables_.integer(stageNumber(function.stage)), tables_.integer(function.rows),
-                   tables_.integer(function.blocks), tables_.integer(finish)};
+  Fields fields = {tables_.text(function.name),
+                   tables_.integer(kindNumber(function.kind)),
+                   tables_.integer(stageNumber(function.stage)),
+                   tables_.integer(function.rows),
+                   tables_.integer(function.blocks),
+                   tables_.integer(finish)};
   addArguments(fields, planned);
   std::int64_t count = 0;
   llvm::Constant* steps = stepList(number, planned, count);

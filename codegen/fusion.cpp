@@ -9,15 +9,15 @@
 namespace gshard {
 namespace {
 
-constexpr std::size_t kGroupOps = 40;        // beyond this, registers spill and compile time grows without gain
+constexpr std::size_t kGroupOps = 40;  // beyond this, registers spill and compile time grows without gain
 constexpr std::size_t kInlineOps = 48;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-constexpr std::size_t kReducers = 2;         // reductions that may each recompute their input
+constexpr std::size_t kReducers = 2;  // reductions that may each recompute their input
 
 struct Use {
   std::size_t op = 0;
-  bool isIdentity = false;                   // reads element for element
-  bool mayInline = false;                    // costs no repeated work
+  bool isIdentity = false;  // reads element for element
+  bool mayInline = false;   // costs no repeated work
 };
 
 struct Edge {
@@ -97,7 +97,8 @@ class Fuser {
     depend(user, value, true);
   }
 
-  // The base of `value` is read by the kernel of `user`, whose loops have `iterations` steps; `map` is in terms of them.
+  // The base of `value` is read by the kernel of `user`, whose loops have `iterations` steps; `map` is in terms of
+  // them.
   void readThrough(std::size_t user, ValueId value, const DimMap& map, std::int64_t loops, std::int64_t iterations) {
     depend(user, value, false);
     const FunctionViews::Base base = views_.base(value, map);
@@ -126,8 +127,11 @@ class Fuser {
     };
     switch (views_.info(number).kind) {
       case OpClass::View:
-      case OpClass::Literal: return;
-      case OpClass::Alias: store(op.operands[0]); return;
+      case OpClass::Literal:
+        return;
+      case OpClass::Alias:
+        store(op.operands[0]);
+        return;
       case OpClass::Map: {
         const Layout& result = views_.layout(op.results[0]);
         for (const ValueId operand : op.operands) {
@@ -163,7 +167,8 @@ class Fuser {
     depend(number, operand, true);
     const FunctionViews::Base base = views_.base(operand, identityDims(views_.layout(operand).rank()));
     const std::int64_t definition = views_.definition(base.value);
-    const bool isLiteral = definition >= 0 && views_.info(static_cast<std::size_t>(definition)).kind == OpClass::Literal;
+    const bool isLiteral =
+        definition >= 0 && views_.info(static_cast<std::size_t>(definition)).kind == OpClass::Literal;
     // A loop nest that reads each element of this operand many times would compute it as often.
     std::int64_t largest = views_.layout(op.results[0]).elements();
     for (const ValueId other : op.operands) largest = std::max(largest, views_.layout(other).elements());
@@ -192,9 +197,9 @@ class Fuser {
     return true;
   }
 
-  // Marks every group that comes after `from` and not after `to` in running order and depends on `from`. Groups stand in an
-  // order in which each comes before its users, so that the search looks at nothing else. True if `to` depends on one of
-  // them: then `from` and `to` cannot run as one.
+  // Marks every group that comes after `from` and not after `to` in running order and depends on `from`. Groups stand
+  // in an order in which each comes before its users, so that the search looks at nothing else. True if `to` depends on
+  // one of them: then `from` and `to` cannot run as one.
   bool hasDetour(std::size_t from, std::size_t to) {
     ++search_;
     std::vector<std::size_t> pending;
@@ -305,15 +310,15 @@ class Fuser {
   const std::vector<bool>& isProduct_;
   bool enabled_;
   FusionPlan plan_;
-  std::vector<std::vector<Use>> uses_;       // per fusible op: who reads its result in a loop nest
+  std::vector<std::vector<Use>> uses_;  // per fusible op: who reads its result in a loop nest
   std::vector<std::vector<Edge>> successors_;
   std::vector<std::size_t> parent_;
   std::vector<std::vector<std::size_t>> members_;
-  std::vector<std::size_t> order_, place_;   // groups in running order (kNone: gone), and the place of each
-  std::vector<std::uint32_t> markedIn_;      // per group: the last search that marked it
+  std::vector<std::size_t> order_, place_;  // groups in running order (kNone: gone), and the place of each
+  std::vector<std::uint32_t> markedIn_;     // per group: the last search that marked it
   std::uint32_t search_ = 0;
   std::vector<bool> inlinedGroups_;
-  std::vector<std::size_t> inlineCost_;      // ops that a kernel of the group computes, with what it inlines
+  std::vector<std::size_t> inlineCost_;  // ops that a kernel of the group computes, with what it inlines
 };
 
 }  // namespace

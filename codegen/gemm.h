@@ -82,8 +82,8 @@ struct GemmPlan {
   std::int64_t width = 1, panelsN = 1, lastWidth = 1;    // columns; the last panel is masked
   GemmAccess accessA = GemmAccess::Packed, accessB = GemmAccess::Packed;
   std::int64_t blockK = 1, blockPanelsM = 1, blockPanelsN = 1;
-  bool scatterC = false;       // neither M nor N is adjacent in C
-  bool prefetchB = false;      // skinny: bound by reading B once
+  bool scatterC = false;   // neither M nor N is adjacent in C
+  bool prefetchB = false;  // skinny: bound by reading B once
 
   std::int64_t packedWidth(std::int64_t columns) const;  // rounded up to whole vectors
   std::int64_t workspaceBytesA() const, workspaceBytesB() const, workspaceBytesTile() const;

@@ -39,7 +39,8 @@ class DescriptorBuilder {
   llvm::Constant* finish(const std::string& name) {
     GSHARD_CHECK(fields_.size() * 8 == sizeof(gshard_rt_gemm_desc), "fields of gshard_rt_gemm_desc were forgotten");
     llvm::Constant* value = llvm::ConstantStruct::getAnon(module_.getContext(), fields_);
-    auto* global = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::InternalLinkage, value, name);
+    auto* global =
+        new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::InternalLinkage, value, name);
     global->setAlignment(llvm::Align(64));
     return global;
   }
@@ -51,14 +52,20 @@ class DescriptorBuilder {
 
 }  // namespace
 
-static std::int64_t heightOf(const GemmPlan& plan, int kind) { return plan.height - kind; }
-static std::int64_t widthOf(const GemmPlan& plan, int kind) { return kind == 0 ? plan.width : plan.lastWidth; }
+static std::int64_t heightOf(const GemmPlan& plan, int kind) {
+  return plan.height - kind;
+}
+static std::int64_t widthOf(const GemmPlan& plan, int kind) {
+  return kind == 0 ? plan.width : plan.lastWidth;
+}
 
 // Heights and widths that no panel has need no code.
 static bool usesHeight(const GemmPlan& plan, int kind) {
   return kind == 0 ? plan.tallPanels > 0 : plan.tallPanels < plan.panelsM && plan.height > 1;
 }
-static bool usesWidth(const GemmPlan& plan, int kind) { return kind == 0 ? plan.panelsN > 1 : plan.panelsN > 0; }
+static bool usesWidth(const GemmPlan& plan, int kind) {
+  return kind == 0 ? plan.panelsN > 1 : plan.panelsN > 0;
+}
 
 static llvm::Constant* kernelOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int heightKind,
                                 int widthKind) {
@@ -110,7 +117,8 @@ llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   for (std::size_t i = 0; i < GSHARD_RT_GEMM_MAX_LOOPS; ++i) {
     fields.loop(i < plan.loops.size() ? plan.loops[i] : GemmLoop{}, bytes);
   }
-  for (const std::int64_t value : {plan.height, plan.panelsM, plan.tallPanels, plan.width, plan.panelsN, plan.lastWidth}) {
+  for (const std::int64_t value :
+       {plan.height, plan.panelsM, plan.tallPanels, plan.width, plan.panelsN, plan.lastWidth}) {
     fields.integer(value);
   }
   for (const int heightKind : {0, 1}) {

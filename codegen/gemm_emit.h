@@ -32,7 +32,7 @@ struct PackShape {
   GemmElement element = GemmElement::F32;
   PackMethod method = PackMethod::Gather;
   std::int64_t lines = 1, padded = 1;  // a line is a row of A or a column of B
-  bool aligned = false;  // every packed step starts on a whole vector
+  bool aligned = false;                // every packed step starts on a whole vector
 };
 
 // Functions of the module, by name; emitted on first use.

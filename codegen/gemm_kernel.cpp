@@ -13,7 +13,8 @@ using llvm::Value;
 
 // ---- vectors
 
-VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element, std::int64_t maxLanes)
+VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element,
+                             std::int64_t maxLanes)
     : builder_(builder),
       shape_(target.shape()),
       bytes_(element == GemmElement::F32 ? 4 : 8),
@@ -21,11 +22,17 @@ VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, G
       elementType_(element == GemmElement::F32 ? builder.getFloatTy() : builder.getDoubleTy()),
       vectorType_(llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(lanes_))) {}
 
-Value* VectorBuilder::zero() const { return llvm::Constant::getNullValue(vectorType_); }
+Value* VectorBuilder::zero() const {
+  return llvm::Constant::getNullValue(vectorType_);
+}
 
-Value* VectorBuilder::at(Value* base, std::int64_t index) { return at(base, builder_.getInt64(static_cast<std::uint64_t>(index))); }
+Value* VectorBuilder::at(Value* base, std::int64_t index) {
+  return at(base, builder_.getInt64(static_cast<std::uint64_t>(index)));
+}
 
-Value* VectorBuilder::at(Value* base, Value* index) { return builder_.CreateInBoundsGEP(elementType_, base, index); }
+Value* VectorBuilder::at(Value* base, Value* index) {
+  return builder_.CreateInBoundsGEP(elementType_, base, index);
+}
 
 llvm::Constant* VectorBuilder::mask(std::int64_t count) {
   std::vector<llvm::Constant*> bits;
@@ -67,7 +74,9 @@ void VectorBuilder::storeElement(Value* value, Value* address) {
   builder_.CreateAlignedStore(value, address, llvm::Align(static_cast<std::uint64_t>(bytes_)));
 }
 
-Value* VectorBuilder::splat(Value* element) { return builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), element); }
+Value* VectorBuilder::splat(Value* element) {
+  return builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), element);
+}
 
 Value* VectorBuilder::multiplyAdd(Value* a, Value* b, Value* sum) {
   if (shape_.hasFma) return builder_.CreateIntrinsic(vectorType_, llvm::Intrinsic::fma, {a, b, sum});
@@ -219,7 +228,8 @@ class KernelEmitter {
     left->addIncoming(remaining, loop);
     a->addIncoming(vectors_.at(a, shape_.strideAK), loop);
     b->addIncoming(vectors_.at(b, shape_.strideBK), loop);
-    llvm::BranchInst* branch = builder_.CreateCondBr(builder_.CreateICmpNE(remaining, builder_.getInt64(0)), loop, finish);
+    llvm::BranchInst* branch =
+        builder_.CreateCondBr(builder_.CreateICmpNE(remaining, builder_.getInt64(0)), loop, finish);
     keepLoop(builder_, branch);
     return sums;
   }

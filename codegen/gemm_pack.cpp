@@ -12,9 +12,12 @@ using llvm::Value;
 
 static const char* nameOf(PackMethod method) {
   switch (method) {
-    case PackMethod::Copy: return "copy";
-    case PackMethod::Transpose: return "transpose";
-    case PackMethod::Gather: return "gather";
+    case PackMethod::Copy:
+      return "copy";
+    case PackMethod::Transpose:
+      return "transpose";
+    case PackMethod::Gather:
+      return "gather";
   }
   return "";
 }
@@ -36,7 +39,8 @@ class PackEmitter {
         shape_(shape) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
-    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {integer, integer, pointer, pointer, integer, integer}, false);
+    auto* type =
+        llvm::FunctionType::get(builder_.getVoidTy(), {integer, integer, pointer, pointer, integer, integer}, false);
     function_ = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbolOf(shape), module);
     target.prepareFunction(*function_);
     for (const unsigned argument : {2u, 3u}) {
@@ -52,14 +56,15 @@ class PackEmitter {
     strideLine_ = function_->getArg(4);
     strideK_ = function_->getArg(5);
     switch (shape_.method) {
-      case PackMethod::Copy: emitCopies(function_->getArg(1)); break;
+      case PackMethod::Copy:
+        emitCopies(function_->getArg(1));
+        break;
       case PackMethod::Transpose:
         emitLoop(builder_, "panels", function_->getArg(1), 1, [&](Value* panel) { transposePanel(panel); });
         break;
       case PackMethod::Gather:
-        emitLoop(builder_, "panels", function_->getArg(1), 1, [&](Value* panel) {
-          gatherSteps(sourcePanel(panel), packedPanel(panel), builder_.getInt64(0));
-        });
+        emitLoop(builder_, "panels", function_->getArg(1), 1,
+                 [&](Value* panel) { gatherSteps(sourcePanel(panel), packedPanel(panel), builder_.getInt64(0)); });
         break;
     }
     builder_.CreateRetVoid();

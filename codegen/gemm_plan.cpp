@@ -11,9 +11,15 @@ namespace gshard {
 
 static constexpr std::int64_t kAlignment = 64;
 
-static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-static std::int64_t roundUp(std::int64_t a, std::int64_t b) { return ceilDiv(a, b) * b; }
-static std::int64_t elementBytes(GemmElement element) { return element == GemmElement::F32 ? 4 : 8; }
+static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+static std::int64_t roundUp(std::int64_t a, std::int64_t b) {
+  return ceilDiv(a, b) * b;
+}
+static std::int64_t elementBytes(GemmElement element) {
+  return element == GemmElement::F32 ? 4 : 8;
+}
 
 // ---- letters
 
@@ -68,10 +74,18 @@ static Groups groupLetters(const GemmDesc& desc) {
     // A letter of one value is no loop; one of a sum may still be empty on some device.
     if (letter.size == 1 && (letter.group != GemmGroup::Sum || letter.liveSlot < 0)) continue;
     switch (letter.group) {
-      case GemmGroup::Batch: groups.batch.push_back(side); break;
-      case GemmGroup::Rows: groups.rows.push_back(side); break;
-      case GemmGroup::Columns: groups.columns.push_back(side); break;
-      case GemmGroup::Sum: groups.sum.push_back(side); break;
+      case GemmGroup::Batch:
+        groups.batch.push_back(side);
+        break;
+      case GemmGroup::Rows:
+        groups.rows.push_back(side);
+        break;
+      case GemmGroup::Columns:
+        groups.columns.push_back(side);
+        break;
+      case GemmGroup::Sum:
+        groups.sum.push_back(side);
+        break;
     }
   }
   mergeLetters(groups.batch);
@@ -264,8 +278,9 @@ static void chooseBlocks(const TargetShape& shape, GemmPlan& plan) {
   plan.blockPanelsN = balanced(plan.panelsN, std::min(kMaxBlockColumns, bytesB / rowBytes) / plan.width);
 }
 
-// Reading in place saves the copy; it loses when rows evict each other, or when an operand is read so often, from so many
-// pages, that the copy is soon paid. Figures: bench/gemm on Zen 4 with AVX-512 and with AVX2, and toolchain.md section 4.
+// Reading in place saves the copy; it loses when rows evict each other, or when an operand is read so often, from so
+// many pages, that the copy is soon paid. Figures: bench/gemm on Zen 4 with AVX-512 and with AVX2, and toolchain.md
+// section 4.
 static GemmAccess accessOfA(const GemmPlan& plan) {
   if (plan.panelsN <= 1) return GemmAccess::InPlace;
   const bool steadyRows = plan.k.strideA == 1 || plan.k.size == 1;
@@ -319,7 +334,9 @@ GemmPlan planGemm(const GemmDesc& desc, const TargetShape& shape) {
 
 // ---- what callers ask
 
-std::int64_t GemmPlan::packedWidth(std::int64_t columns) const { return roundUp(columns, vectorLanes); }
+std::int64_t GemmPlan::packedWidth(std::int64_t columns) const {
+  return roundUp(columns, vectorLanes);
+}
 
 std::int64_t GemmPlan::workspaceBytesA() const {
   if (accessA == GemmAccess::InPlace) return 0;
@@ -365,9 +382,9 @@ std::string GemmPlan::key() const {
     appendSide(text, loop.side);
   }
   // Tile, blocks and access follow from the above and the target, but tests plan them by hand.
-  for (const std::int64_t value : {vectorLanes, height, width, static_cast<std::int64_t>(accessA),
-                                   static_cast<std::int64_t>(accessB), blockK, blockPanelsM, blockPanelsN,
-                                   static_cast<std::int64_t>(prefetchB)}) {
+  for (const std::int64_t value :
+       {vectorLanes, height, width, static_cast<std::int64_t>(accessA), static_cast<std::int64_t>(accessB), blockK,
+        blockPanelsM, blockPanelsN, static_cast<std::int64_t>(prefetchB)}) {
     text += std::to_string(value) + ',';
   }
   return text;

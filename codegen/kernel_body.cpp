@@ -80,7 +80,8 @@ std::pair<KernelBody::Value, KernelBody::Value> KernelBody::outerRange() {
   return {clamped(function_.getArg(2)), clamped(function_.getArg(3))};
 }
 
-KernelBody::Value KernelBody::forLoop(Value begin, Value end, std::int64_t step, const std::function<void(Value)>& body) {
+KernelBody::Value KernelBody::forLoop(Value begin, Value end, std::int64_t step,
+                                      const std::function<void(Value)>& body) {
   llvm::LLVMContext& context = function_.getContext();
   llvm::BasicBlock* before = ir_.GetInsertBlock();
   llvm::BasicBlock* head = llvm::BasicBlock::Create(context, "head", &function_);
@@ -101,7 +102,8 @@ KernelBody::Value KernelBody::forLoop(Value begin, Value end, std::int64_t step,
   return i;
 }
 
-KernelBody::Value KernelBody::forWholeSteps(Value begin, Value end, std::int64_t step, const std::function<void(Value)>& body) {
+KernelBody::Value KernelBody::forWholeSteps(Value begin, Value end, std::int64_t step,
+                                            const std::function<void(Value)>& body) {
   return forLoop(begin, step == 1 ? end : ir_.CreateNSWSub(end, number(step - 1)), step, body);
 }
 
@@ -147,14 +149,21 @@ std::int64_t KernelBody::chooseLanes(std::size_t vectorLoop) const {
 
 llvm::Type* KernelBody::laneType(DType dtype) {
   switch (dtype) {
-    case DType::F32: return ir_.getFloatTy();
-    case DType::F64: return ir_.getDoubleTy();
-    case DType::I32: return ir_.getInt32Ty();
-    case DType::I64: return ir_.getInt64Ty();
-    case DType::U8: return ir_.getInt32Ty();
-    case DType::Bool: return ir_.getInt1Ty();
+    case DType::F32:
+      return ir_.getFloatTy();
+    case DType::F64:
+      return ir_.getDoubleTy();
+    case DType::I32:
+      return ir_.getInt32Ty();
+    case DType::I64:
+      return ir_.getInt64Ty();
+    case DType::U8:
+      return ir_.getInt32Ty();
+    case DType::Bool:
+      return ir_.getInt1Ty();
     case DType::BF16:
-    case DType::F16: return ir_.getFloatTy();
+    case DType::F16:
+      return ir_.getFloatTy();
   }
   GSHARD_UNREACHABLE("dtype");
 }
@@ -176,7 +185,8 @@ KernelBody::Value KernelBody::linear(const LinearIndex& index) {
   for (std::size_t i = 0; i < index.scales.size(); ++i) {
     if (index.scales[i] != 0) sum = ir_.CreateAdd(sum, ir_.CreateMul(index_[i], number(index.scales[i])));
   }
-  for (const auto& [arg, stride] : index.tileOffsets) sum = ir_.CreateAdd(sum, ir_.CreateMul(tileBegin(arg), number(stride)));
+  for (const auto& [arg, stride] : index.tileOffsets)
+    sum = ir_.CreateAdd(sum, ir_.CreateMul(tileBegin(arg), number(stride)));
   return sum;
 }
 
@@ -224,7 +234,8 @@ KernelBody::Value KernelBody::loadAt(const Access& access, Value moreElements) {
   if (step == 1) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
   Value lanes = llvm::PoisonValue::get(vector);
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-    Value one = ir_.CreateAlignedLoad(scalar, ir_.CreateConstGEP1_64(scalar, pointer, static_cast<std::uint64_t>(lane * step)), align);
+    Value one = ir_.CreateAlignedLoad(
+        scalar, ir_.CreateConstGEP1_64(scalar, pointer, static_cast<std::uint64_t>(lane * step)), align);
     lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
   }
   return fromMemory(ir_, dtype, lanes);

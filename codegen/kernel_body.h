@@ -33,9 +33,9 @@ class KernelBody {
 
   // ---- loops
   Value extra(int arg) const { return extras_[static_cast<std::size_t>(arg)]; }
-  Value tileBegin(int arg);                                // of the extent that extra `arg` names
+  Value tileBegin(int arg);  // of the extent that extra `arg` names
   Value tileLive(int arg);
-  Value live(std::size_t loop);                            // number of iterations of the loop
+  Value live(std::size_t loop);  // number of iterations of the loop
   // [begin, end) of the outermost loop for the chunks of this call.
   std::pair<Value, Value> outerRange();
   // for (i = begin; i < end; i += step) body(i). Returns what i is afterwards: the first value not run.
@@ -58,7 +58,7 @@ class KernelBody {
   void evaluateUpTo(std::size_t depth);
   // The node's value at the current indices, as many lanes as set.
   Value value(int node);
-  Value scalarValue(int node);                             // of a node that does not vary with the vector loop
+  Value scalarValue(int node);  // of a node that does not vary with the vector loop
   // The row that a gather reads, once its index is known: element offset, and whether this device holds it (or null).
   struct Row {
     Value offset = nullptr;
@@ -76,12 +76,12 @@ class KernelBody {
   Value elementPointer(const Access& access, Value moreElements = nullptr);
   Value loadAt(const Access& access, Value moreElements = nullptr);
   void storeAt(const Access& access, Value value, Value moreElements = nullptr);
-  Value linear(const LinearIndex& index);                  // at the first lane
-  Value temporary(llvm::Type* type);                       // a stack slot in the entry block
+  Value linear(const LinearIndex& index);  // at the first lane
+  Value temporary(llvm::Type* type);       // a stack slot in the entry block
 
-  llvm::Type* laneType(DType dtype);                       // of a value in registers
+  llvm::Type* laneType(DType dtype);  // of a value in registers
   llvm::Type* memoryType(DType dtype);
-  Value identity(DType dtype, Reduction reduction);        // one lane; -0 for sums of floats
+  Value identity(DType dtype, Reduction reduction);  // one lane; -0 for sums of floats
   Value splat(Value scalar);
   Value combine(Reduction reduction, DType dtype, Value a, Value b);
 
@@ -100,8 +100,8 @@ class KernelBody {
   llvm::IRBuilder<> ir_;
   Value context_ = nullptr, arena_ = nullptr, extents_ = nullptr;
   std::vector<Value> bases_, extras_, index_;
-  Values found_;                                           // by node
-  std::vector<std::vector<bool>> depends_;                 // per loop, per node
+  Values found_;                            // by node
+  std::vector<std::vector<bool>> depends_;  // per loop, per node
   std::size_t vectorLoop_ = 0;
   std::int64_t lanes_ = 1;
 };

@@ -43,7 +43,8 @@ llvm::FunctionCallee runtimeFunction(llvm::Module& module, std::string_view name
     if (row.name != name) continue;
     std::vector<llvm::Type*> parameters;
     for (const char code : row.parameters) parameters.push_back(typeOf(module.getContext(), code));
-    return module.getOrInsertFunction(name, llvm::FunctionType::get(typeOf(module.getContext(), row.result[0]), parameters, false));
+    return module.getOrInsertFunction(
+        name, llvm::FunctionType::get(typeOf(module.getContext(), row.result[0]), parameters, false));
   }
   GSHARD_UNREACHABLE("the runtime has no function " + std::string(name));
 }
@@ -58,17 +59,28 @@ llvm::Function* KernelEmitter::emit(const LoopKernel& kernel) {
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* integer = llvm::Type::getInt64Ty(context);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, integer, integer}, false);
-  llvm::Function* function = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbolOf(kernel, key), module_);
+  llvm::Function* function =
+      llvm::Function::Create(type, llvm::Function::InternalLinkage, symbolOf(kernel, key), module_);
   function->addParamAttr(0, llvm::Attribute::ReadOnly);
   function->addParamAttr(1, llvm::Attribute::ReadOnly);
   target_.prepareFunction(*function);
   KernelBody body(*function, kernel, target_.shape());
   switch (kernel.kind) {
-    case KernelKind::Map: emitMapKernel(body); break;
-    case KernelKind::Reduce: emitReduceKernel(body); break;
-    case KernelKind::ArgReduce: emitArgReduceKernel(body); break;
-    case KernelKind::Scatter: emitScatterKernel(body); break;
-    case KernelKind::Random: emitRandomKernel(body); break;
+    case KernelKind::Map:
+      emitMapKernel(body);
+      break;
+    case KernelKind::Reduce:
+      emitReduceKernel(body);
+      break;
+    case KernelKind::ArgReduce:
+      emitArgReduceKernel(body);
+      break;
+    case KernelKind::Scatter:
+      emitScatterKernel(body);
+      break;
+    case KernelKind::Random:
+      emitRandomKernel(body);
+      break;
   }
   body.ir().CreateRetVoid();
   ++count_;

@@ -36,7 +36,9 @@ KernelBody::Value KernelBody::scalarValue(int node) {
   return found_.values[i];
 }
 
-KernelBody::Value KernelBody::value(int node) { return splat(scalarValue(node)); }
+KernelBody::Value KernelBody::value(int node) {
+  return splat(scalarValue(node));
+}
 
 static llvm::Value* literalValue(llvm::Type* type, const Literal& literal) {
   if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, literal.floats[0]);
@@ -57,7 +59,8 @@ static llvm::Constant* tableOf(llvm::Module& module, llvm::Type* type, const Lit
     if (known == nullptr) break;
     if (known->getInitializer() == data) return known;
   }
-  auto* global = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal("table." + std::to_string(number), data->getType()));
+  auto* global =
+      llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal("table." + std::to_string(number), data->getType()));
   global->setInitializer(data);
   global->setConstant(true);
   global->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -68,8 +71,10 @@ static llvm::Constant* tableOf(llvm::Module& module, llvm::Type* type, const Lit
 KernelBody::Value KernelBody::evaluate(int nodeNumber) {
   const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
   switch (node.kind) {
-    case NodeKind::Load: return loadAt(node.access);
-    case NodeKind::Constant: return literalValue(laneType(node.dtype), node.literal);
+    case NodeKind::Load:
+      return loadAt(node.access);
+    case NodeKind::Constant:
+      return literalValue(laneType(node.dtype), node.literal);
     case NodeKind::Table: {
       const bool isShort = node.dtype == DType::BF16 || node.dtype == DType::F16;
       const DType kept = isShort ? DType::F32 : node.dtype;  // as it is in lanes
@@ -80,7 +85,8 @@ KernelBody::Value KernelBody::evaluate(int nodeNumber) {
       llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
       Value lanes = llvm::PoisonValue::get(vector);
       for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-        Value one = ir_.CreateLoad(scalar, ir_.CreateConstGEP1_64(scalar, first, static_cast<std::uint64_t>(lane * step)));
+        Value one =
+            ir_.CreateLoad(scalar, ir_.CreateConstGEP1_64(scalar, first, static_cast<std::uint64_t>(lane * step)));
         lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
       }
       return fromMemory(ir_, kept, lanes);
@@ -97,7 +103,8 @@ KernelBody::Value KernelBody::evaluate(int nodeNumber) {
       return ir_.CreateAdd(splat(first), llvm::ConstantVector::get(steps));
     }
     case NodeKind::TotalRows: {
-      Value rows = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateConstGEP1_64(ir_.getInt8Ty(), context_, kContextTotalRows));
+      Value rows =
+          ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateConstGEP1_64(ir_.getInt8Ty(), context_, kContextTotalRows));
       Value product = ir_.CreateMul(rows, number(node.number));
       llvm::Type* type = laneType(node.dtype);
       return type->isFloatingPointTy() ? ir_.CreateSIToFP(product, type) : ir_.CreateSExtOrTrunc(product, type);
@@ -117,7 +124,8 @@ KernelBody::Value KernelBody::evaluate(int nodeNumber) {
       const DType operand = kernel_.nodes[static_cast<std::size_t>(node.inputs[typed])].dtype;
       return emitScalarFn(ir_, node.fn, operand, node.dtype, inputs);
     }
-    case NodeKind::Gather: return gather(nodeNumber);
+    case NodeKind::Gather:
+      return gather(nodeNumber);
   }
   GSHARD_UNREACHABLE("kind of node");
 }
@@ -135,7 +143,8 @@ void KernelBody::checkDivisor(const Node& node, Value divisor) {
 
 const KernelBody::Row& KernelBody::row(int nodeNumber) {
   const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
-  if (found_.rows[static_cast<std::size_t>(nodeNumber)].offset != nullptr) return found_.rows[static_cast<std::size_t>(nodeNumber)];
+  if (found_.rows[static_cast<std::size_t>(nodeNumber)].offset != nullptr)
+    return found_.rows[static_cast<std::size_t>(nodeNumber)];
   Value index = scalarValue(node.inputs[0]);
   GSHARD_CHECK(!index->getType()->isVectorTy(), "the index of a gather is one per vector");
   index = ir_.CreateSExtOrTrunc(index, ir_.getInt64Ty());
@@ -177,12 +186,18 @@ KernelBody::Value KernelBody::identity(DType dtype, Reduction reduction) {
   const std::int64_t least = dtype == DType::U8 ? 0 : std::int64_t(-1) << (bits - 1);
   const std::int64_t greatest = dtype == DType::U8 ? 255 : ~(std::int64_t(-1) << (bits - 1));
   switch (reduction) {
-    case Reduction::Sum: return isReal ? real(-0.0) : integer(0);
-    case Reduction::Prod: return isReal ? real(1) : integer(1);
-    case Reduction::Max: return isReal ? real(-std::numeric_limits<double>::infinity()) : integer(least);
-    case Reduction::Min: return isReal ? real(std::numeric_limits<double>::infinity()) : integer(greatest);
-    case Reduction::Any: return integer(0);
-    case Reduction::All: return integer(1);
+    case Reduction::Sum:
+      return isReal ? real(-0.0) : integer(0);
+    case Reduction::Prod:
+      return isReal ? real(1) : integer(1);
+    case Reduction::Max:
+      return isReal ? real(-std::numeric_limits<double>::infinity()) : integer(least);
+    case Reduction::Min:
+      return isReal ? real(std::numeric_limits<double>::infinity()) : integer(greatest);
+    case Reduction::Any:
+      return integer(0);
+    case Reduction::All:
+      return integer(1);
   }
   GSHARD_UNREACHABLE("kind of reduction");
 }
@@ -190,12 +205,18 @@ KernelBody::Value KernelBody::identity(DType dtype, Reduction reduction) {
 KernelBody::Value KernelBody::combine(Reduction reduction, DType dtype, Value a, Value b) {
   const std::array<Value, 2> operands = {a, b};
   switch (reduction) {
-    case Reduction::Sum: return emitScalarFn(ir_, ScalarFn::Add, dtype, dtype, operands);
-    case Reduction::Prod: return emitScalarFn(ir_, ScalarFn::Mul, dtype, dtype, operands);
-    case Reduction::Max: return emitScalarFn(ir_, ScalarFn::Maximum, dtype, dtype, operands);
-    case Reduction::Min: return emitScalarFn(ir_, ScalarFn::Minimum, dtype, dtype, operands);
-    case Reduction::Any: return emitScalarFn(ir_, ScalarFn::Or, DType::Bool, DType::Bool, operands);
-    case Reduction::All: return emitScalarFn(ir_, ScalarFn::And, DType::Bool, DType::Bool, operands);
+    case Reduction::Sum:
+      return emitScalarFn(ir_, ScalarFn::Add, dtype, dtype, operands);
+    case Reduction::Prod:
+      return emitScalarFn(ir_, ScalarFn::Mul, dtype, dtype, operands);
+    case Reduction::Max:
+      return emitScalarFn(ir_, ScalarFn::Maximum, dtype, dtype, operands);
+    case Reduction::Min:
+      return emitScalarFn(ir_, ScalarFn::Minimum, dtype, dtype, operands);
+    case Reduction::Any:
+      return emitScalarFn(ir_, ScalarFn::Or, DType::Bool, DType::Bool, operands);
+    case Reduction::All:
+      return emitScalarFn(ir_, ScalarFn::And, DType::Bool, DType::Bool, operands);
   }
   GSHARD_UNREACHABLE("kind of reduction");
 }

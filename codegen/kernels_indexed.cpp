@@ -27,14 +27,22 @@ void keptLoops(KernelBody& body, std::size_t depth, std::size_t count, const std
 
 std::int64_t abiDtype(DType dtype) {
   switch (dtype) {
-    case DType::F32: return GSHARD_RT_F32;
-    case DType::F64: return GSHARD_RT_F64;
-    case DType::BF16: return GSHARD_RT_BF16;
-    case DType::F16: return GSHARD_RT_F16;
-    case DType::I32: return GSHARD_RT_I32;
-    case DType::I64: return GSHARD_RT_I64;
-    case DType::U8: return GSHARD_RT_U8;
-    case DType::Bool: return GSHARD_RT_BOOL;
+    case DType::F32:
+      return GSHARD_RT_F32;
+    case DType::F64:
+      return GSHARD_RT_F64;
+    case DType::BF16:
+      return GSHARD_RT_BF16;
+    case DType::F16:
+      return GSHARD_RT_F16;
+    case DType::I32:
+      return GSHARD_RT_I32;
+    case DType::I64:
+      return GSHARD_RT_I64;
+    case DType::U8:
+      return GSHARD_RT_U8;
+    case DType::Bool:
+      return GSHARD_RT_BOOL;
   }
   GSHARD_UNREACHABLE("dtype");
 }
@@ -162,7 +170,8 @@ void emitRandomKernel(KernelBody& body) {
       args.push_back(llvm::ConstantFP::get(ir.getDoubleTy(), kernel.low));
       args.push_back(llvm::ConstantFP::get(ir.getDoubleTy(), kernel.high));
     }
-    ir.CreateCall(runtimeFunction(module, kernel.isNormal ? "gshard_rt_random_normal" : "gshard_rt_random_uniform"), args);
+    ir.CreateCall(runtimeFunction(module, kernel.isNormal ? "gshard_rt_random_normal" : "gshard_rt_random_uniform"),
+                  args);
   };
   if (kernel.loops.empty()) {
     call(body.number(1));

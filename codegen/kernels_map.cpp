@@ -43,6 +43,8 @@ void emitLoop(KernelBody& body, std::size_t depth) {
 
 }  // namespace
 
-void emitMapKernel(KernelBody& body) { emitLoop(body, 0); }
+void emitMapKernel(KernelBody& body) {
+  emitLoop(body, 0);
+}
 
 }  // namespace gshard

@@ -2,8 +2,8 @@
 // vectors alone: never on threads, on its place, or on what else is reduced.
 //
 // Columns: the vector runs along the last kept loop; every lane is one chain over the reduced loops.
-// Rows: the vector runs along the last reduced loop; kRowChains vectors of partial sums, added pairwise, then lane by lane
-// pairwise, then the scalar rest.
+// Rows: the vector runs along the last reduced loop; kRowChains vectors of partial sums, added pairwise, then lane by
+// lane pairwise, then the scalar rest.
 #include "codegen/kernel_body.h"
 #include "codegen/llvm_math.h"
 
@@ -17,7 +17,8 @@ constexpr std::int64_t kColumnBlock = 4;
 
 class Reducer {
  public:
-  explicit Reducer(KernelBody& body) : body_(body), kernel_(body.kernel()), dtype_(node(kernel_.outputs[0].node).dtype) {}
+  explicit Reducer(KernelBody& body)
+      : body_(body), kernel_(body.kernel()), dtype_(node(kernel_.outputs[0].node).dtype) {}
 
   void emit() { keptLoops(0); }
 
@@ -50,8 +51,10 @@ class Reducer {
     body_.evaluateUpTo(depth);
     const bool vectorIsNext = !kernel_.rowReduce && kernel_.keptLoops > 0 && depth + 1 == kernel_.keptLoops;
     if (depth == kernel_.keptLoops) {
-      if (kernel_.rowReduce) reduceRow();
-      else reduceColumns(1);
+      if (kernel_.rowReduce)
+        reduceRow();
+      else
+        reduceColumns(1);
       return;
     }
     auto [begin, end] = depth == 0 ? body_.outerRange() : std::pair{body_.number(0), body_.live(depth)};
@@ -188,7 +191,8 @@ class Reducer {
 
   // Upper half onto lower half until one lane is left.
   IrValue joinLanes(IrValue vector) {
-    std::int64_t lanes = static_cast<std::int64_t>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+    std::int64_t lanes =
+        static_cast<std::int64_t>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
     while (lanes > 1) {
       lanes /= 2;
       std::vector<int> low, high;
@@ -209,6 +213,8 @@ class Reducer {
 
 }  // namespace
 
-void emitReduceKernel(KernelBody& body) { Reducer(body).emit(); }
+void emitReduceKernel(KernelBody& body) {
+  Reducer(body).emit();
+}
 
 }  // namespace gshard

@@ -34,8 +34,8 @@ bool Layout::allFixed() const {
   return true;
 }
 
-static Layout layoutOf(const Type& type, const std::optional<Sharding>& sharding, std::int64_t rowDim, std::int64_t rows,
-                       ExtentTable& extents) {
+static Layout layoutOf(const Type& type, const std::optional<Sharding>& sharding, std::int64_t rowDim,
+                       std::int64_t rows, ExtentTable& extents) {
   Layout layout;
   layout.dtype = type.dtype;
   for (std::int64_t i = 0; i < type.rank(); ++i) {

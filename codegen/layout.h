@@ -1,5 +1,5 @@
-// Tiles as codegen sees them: the local (ceil) shape of every value, and the table of extents from which the runtime works
-// out where the tile of a device begins and how much of it is live.
+// Tiles as codegen sees them: the local (ceil) shape of every value, and the table of extents from which the runtime
+// works out where the tile of a device begins and how much of it is live.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@ namespace gshard {
 
 // One distinct (size, axes, rows) of a dim, as gshard_rt_extent.
 struct Extent {
-  std::int64_t size = 1;                     // global; of a row dim: of one block
-  std::int64_t part = 1;                     // ceil(size / parts)
-  std::int64_t rowScale = 0;                 // row dims: elements per row; else 0
+  std::int64_t size = 1;      // global; of a row dim: of one block
+  std::int64_t part = 1;      // ceil(size / parts)
+  std::int64_t rowScale = 0;  // row dims: elements per row; else 0
   std::vector<AxisRef> axes;
   friend auto operator<=>(const Extent&, const Extent&) = default;
 };
@@ -30,11 +30,11 @@ class ExtentTable {
 };
 
 struct LocalDim {
-  std::int64_t size = 1;                     // of the buffer
+  std::int64_t size = 1;  // of the buffer
   std::int64_t global = 1;
-  int extent = -1;                           // number in the ExtentTable
-  bool fixed = true;                         // every device has `size` live elements, always
-  bool split = false;                        // the tile may begin at another index than 0
+  int extent = -1;     // number in the ExtentTable
+  bool fixed = true;   // every device has `size` live elements, always
+  bool split = false;  // the tile may begin at another index than 0
 };
 
 struct Layout {
@@ -44,7 +44,7 @@ struct Layout {
   std::int64_t rank() const { return static_cast<std::int64_t>(dims.size()); }
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * byteSize(dtype); }
-  std::vector<std::int64_t> strides() const; // in elements, row-major
+  std::vector<std::int64_t> strides() const;  // in elements, row-major
   std::vector<std::int64_t> globalStrides() const;
   bool allFixed() const;
 };

@@ -1,4 +1,6 @@
-// Linking: the object and the runtime archive become an executable that needs only libc and what the archive itself names.
+// Linking: the object and the runtime archive become an executable that needs only libc and what the archive itself
+// names.
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,8 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
-
-#include <spawn.h>
 
 #include "codegen/codegen.h"
 #include "codegen/diagnostics.h"

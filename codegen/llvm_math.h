@@ -1,5 +1,6 @@
-// The math backend of ir/scalar_backend.h on an LLVM IRBuilder: every scalar function is written once as a template, and
-// instantiated on this class it becomes IR, with lanes that are scalars or vectors. No operation carries a fast-math flag.
+// The math backend of ir/scalar_backend.h on an LLVM IRBuilder: every scalar function is written once as a template,
+// and instantiated on this class it becomes IR, with lanes that are scalars or vectors. No operation carries a
+// fast-math flag.
 #pragma once
 
 #include "llvm/IR/IRBuilder.h"
@@ -20,13 +21,17 @@ class LlvmBackend {
   Value integer(Value like, std::int64_t value) const {
     return llvm::ConstantInt::get(like->getType(), static_cast<std::uint64_t>(value), true);
   }
-  Value boolean(Value like, bool value) const { return llvm::ConstantInt::get(withLanesOf(like, b_->getInt1Ty()), value ? 1 : 0); }
+  Value boolean(Value like, bool value) const {
+    return llvm::ConstantInt::get(withLanesOf(like, b_->getInt1Ty()), value ? 1 : 0);
+  }
 
   Value add(Value a, Value b) const { return b_->CreateFAdd(a, b); }
   Value sub(Value a, Value b) const { return b_->CreateFSub(a, b); }
   Value mul(Value a, Value b) const { return b_->CreateFMul(a, b); }
   Value div(Value a, Value b) const { return b_->CreateFDiv(a, b); }
-  Value fma(Value a, Value b, Value c) const { return b_->CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c}); }
+  Value fma(Value a, Value b, Value c) const {
+    return b_->CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+  }
   Value neg(Value a) const { return b_->CreateFNeg(a); }
   Value abs(Value a) const { return b_->CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
   Value sqrt(Value a) const { return b_->CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a); }

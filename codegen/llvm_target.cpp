@@ -2,11 +2,11 @@
 // seconds to compile.
 #include "codegen/llvm_target.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
-
-#include <unistd.h>
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -57,10 +57,14 @@ static void initializeTargets() {
 
 static llvm::CodeGenOptLevel codeGenLevel(OptimizationLevel level) {
   switch (level) {
-    case OptimizationLevel::O0: return llvm::CodeGenOptLevel::None;
-    case OptimizationLevel::O1: return llvm::CodeGenOptLevel::Less;
-    case OptimizationLevel::O2: return llvm::CodeGenOptLevel::Default;
-    case OptimizationLevel::O3: return llvm::CodeGenOptLevel::Aggressive;
+    case OptimizationLevel::O0:
+      return llvm::CodeGenOptLevel::None;
+    case OptimizationLevel::O1:
+      return llvm::CodeGenOptLevel::Less;
+    case OptimizationLevel::O2:
+      return llvm::CodeGenOptLevel::Default;
+    case OptimizationLevel::O3:
+      return llvm::CodeGenOptLevel::Aggressive;
   }
   return llvm::CodeGenOptLevel::Default;
 }
@@ -84,7 +88,11 @@ static TargetShape shapeOf(const llvm::TargetMachine& machine, bool isHost) {
   if (machine.getTargetTriple().isAArch64()) {
     shape = {.vectorBytes = 16, .vectorRegisters = 32, .l2Bytes = 1024 * 1024, .hasFma = true};
   } else if (info.checkFeatures("+avx512f,+avx512vl,+avx512bw,+avx512dq")) {
-    shape = {.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1024 * 1024, .hasFma = true, .hasMaskedLoads = true,
+    shape = {.vectorBytes = 64,
+             .vectorRegisters = 32,
+             .l2Bytes = 1024 * 1024,
+             .hasFma = true,
+             .hasMaskedLoads = true,
              .hasMaskedStores = true};
   } else if (info.checkFeatures("+avx2,+fma")) {
     shape = {.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 512 * 1024, .hasFma = true, .hasMaskedLoads = true};
@@ -180,9 +188,11 @@ void Target::optimize(llvm::Module& module) const {
   } else {
     // Kernels arrive as explicit vector loops without calls: what the default pipelines do beyond this list (inlining,
     // vectorising, unrolling) finds nothing, at three times the price. Level 3 looks twice.
-    const char* list = level_ == OptimizationLevel::O3
-                           ? "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg,adce)"
-                           : "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),adce)";
+    const char* list =
+        level_ == OptimizationLevel::O3
+            ? "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
+              "instcombine<no-verify-fixpoint>,simplifycfg,adce)"
+            : "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),adce)";
     const bool failed = static_cast<bool>(builder.parsePassPipeline(passes, list));
     GSHARD_CHECK(!failed, "the list of LLVM passes is not understood");
   }

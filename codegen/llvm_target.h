@@ -26,12 +26,12 @@ struct TargetRequest {
 // What block sizes and loop shapes depend on. A pure function of triple and CPU, except that l2Bytes of the native CPU
 // is read from the system; no result depends on it, only speed.
 struct TargetShape {
-  std::int64_t vectorBytes = 16;      // 16 (SSE, NEON), 32 (AVX2) or 64 (AVX-512)
+  std::int64_t vectorBytes = 16;  // 16 (SSE, NEON), 32 (AVX2) or 64 (AVX-512)
   std::int64_t vectorRegisters = 16;
   std::int64_t l2Bytes = 512 * 1024;
-  bool hasFma = false;                // llvm.fma is one instruction; without it a product is multiplied, then added
-  bool hasMaskedLoads = false;        // masked vector loads are fast (AVX2, AVX-512)
-  bool hasMaskedStores = false;       // and stores: AVX-512; those of AVX2 take tens of cycles on AMD
+  bool hasFma = false;           // llvm.fma is one instruction; without it a product is multiplied, then added
+  bool hasMaskedLoads = false;   // masked vector loads are fast (AVX2, AVX-512)
+  bool hasMaskedStores = false;  // and stores: AVX-512; those of AVX2 take tens of cycles on AMD
 
   std::int64_t lanes(std::int64_t elementBytes) const { return vectorBytes / elementBytes; }  // W: lanes(4) for f32
 };
@@ -58,7 +58,7 @@ class Target {
   void optimize(llvm::Module& module) const;
 
   // Both consume the module's IR (code generation rewrites it): print text first, or emit from a clone.
-  std::string emitObject(llvm::Module& module) const;    // bytes of an ELF object
+  std::string emitObject(llvm::Module& module) const;  // bytes of an ELF object
   std::string emitAssembly(llvm::Module& module) const;
 
  private:
@@ -69,8 +69,8 @@ class Target {
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 
-// Optimises and emits the module in `parts` pieces at once, each in a thread and an LLVM context of its own, split by the
-// names of its symbols, so that the objects depend on nothing but the module. Consumes the module.
+// Optimises and emits the module in `parts` pieces at once, each in a thread and an LLVM context of its own, split by
+// the names of its symbols, so that the objects depend on nothing but the module. Consumes the module.
 std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts);
 
 // LLVM IR as text, as --emit=llvm-ir prints it.

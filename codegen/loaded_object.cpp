@@ -27,7 +27,8 @@ std::unique_ptr<LoadedObject> LoadedObject::load(const std::string& objectBytes,
   };
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return fail(jit.takeError());
-  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
+  auto process =
+      llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
   if (!process) return fail(process.takeError());
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
   if (llvm::Error fault = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(objectBytes, "object"))) {

@@ -16,9 +16,13 @@ constexpr std::int64_t kChunkAlign = 64;
 void forEachIndex(LoopKernel& kernel, const std::function<void(LinearIndex&)>& visit) {
   for (Node& node : kernel.nodes) {
     switch (node.kind) {
-      case NodeKind::Load: visit(node.access.index); break;
+      case NodeKind::Load:
+        visit(node.access.index);
+        break;
       case NodeKind::Table:
-      case NodeKind::Index: visit(node.position); break;
+      case NodeKind::Index:
+        visit(node.position);
+        break;
       case NodeKind::Gather:
         visit(node.access.index);
         visit(node.position);
@@ -27,7 +31,8 @@ void forEachIndex(LoopKernel& kernel, const std::function<void(LinearIndex&)>& v
         if (node.siteArg >= 0) visit(node.position);
         break;
       case NodeKind::Constant:
-      case NodeKind::TotalRows: break;
+      case NodeKind::TotalRows:
+        break;
     }
   }
   for (KernelOutput& output : kernel.outputs) visit(output.access.index);
@@ -47,7 +52,9 @@ void eraseLoop(LoopKernel& kernel, std::size_t loop) {
   if (group == 0 && kernel.kind != KernelKind::Map && kernel.kind != KernelKind::Random) --kernel.keptLoops;
   if (group == 2) --kernel.rowLoops;
   kernel.loops.erase(kernel.loops.begin() + static_cast<std::ptrdiff_t>(loop));
-  forEachIndex(kernel, [&](LinearIndex& index) { index.scales.erase(index.scales.begin() + static_cast<std::ptrdiff_t>(loop)); });
+  forEachIndex(kernel, [&](LinearIndex& index) {
+    index.scales.erase(index.scales.begin() + static_cast<std::ptrdiff_t>(loop));
+  });
 }
 
 void moveLoop(LoopKernel& kernel, std::size_t from, std::size_t to) {
@@ -111,8 +118,8 @@ void orderReduction(LoopKernel& kernel) {
 }
 
 void chooseChunks(LoopKernel& kernel) {
-  const bool reduces = kernel.kind == KernelKind::Reduce || kernel.kind == KernelKind::ArgReduce ||
-                       kernel.kind == KernelKind::Scatter;
+  const bool reduces =
+      kernel.kind == KernelKind::Reduce || kernel.kind == KernelKind::ArgReduce || kernel.kind == KernelKind::Scatter;
   if (kernel.loops.empty() || (reduces && kernel.keptLoops == 0)) {
     kernel.chunkSize = kernel.loops.empty() ? 1 : std::max<std::int64_t>(kernel.loops[0].size, 1);
     kernel.chunks = 1;
@@ -159,8 +166,12 @@ void addNode(std::string& key, const Node& node) {
       for (const double value : node.literal.floats) addNumber(key, std::bit_cast<std::int64_t>(value));
       if (node.kind == NodeKind::Table) addIndex(key, node.position);
       break;
-    case NodeKind::Index: addIndex(key, node.position); break;
-    case NodeKind::TotalRows: addNumber(key, node.number); break;
+    case NodeKind::Index:
+      addIndex(key, node.position);
+      break;
+    case NodeKind::TotalRows:
+      addNumber(key, node.number);
+      break;
     case NodeKind::Apply:
       key += scalarInfo(node.fn).name;
       for (const int input : node.inputs) {
@@ -202,7 +213,8 @@ std::string kernelKey(const LoopKernel& kernel) {
     addNumber(key, loop.liveArg);
     addNumber(key, loop.liveFactor);
   }
-  for (const std::size_t number : {kernel.keptLoops, kernel.rowLoops}) addNumber(key, static_cast<std::int64_t>(number));
+  for (const std::size_t number : {kernel.keptLoops, kernel.rowLoops})
+    addNumber(key, static_cast<std::int64_t>(number));
   for (const DType dtype : kernel.buffers) addNumber(key, static_cast<std::int64_t>(dtype));
   for (const Node& node : kernel.nodes) addNode(key, node);
   for (const KernelOutput& output : kernel.outputs) {
@@ -214,7 +226,8 @@ std::string kernelKey(const LoopKernel& kernel) {
   }
   key += '\n';
   switch (kernel.kind) {
-    case KernelKind::Map: break;
+    case KernelKind::Map:
+      break;
     case KernelKind::Reduce:
       for (const std::int64_t number : {static_cast<std::int64_t>(kernel.reduction), std::int64_t{kernel.zeroIfEmpty},
                                         std::int64_t{kernel.fusedProduct}, std::int64_t{kernel.rowReduce}}) {
@@ -222,7 +235,8 @@ std::string kernelKey(const LoopKernel& kernel) {
       }
       break;
     case KernelKind::ArgReduce:
-      for (const std::int64_t number : {std::int64_t{kernel.isMax}, std::int64_t{kernel.indexOffsetArg}, kernel.indexLimit}) {
+      for (const std::int64_t number :
+           {std::int64_t{kernel.isMax}, std::int64_t{kernel.indexOffsetArg}, kernel.indexLimit}) {
         addNumber(key, number);
       }
       break;
@@ -250,11 +264,21 @@ std::string kernelKey(const LoopKernel& kernel) {
 std::string kernelSummary(const LoopKernel& kernel) {
   std::string text;
   switch (kernel.kind) {
-    case KernelKind::Map: text = "map"; break;
-    case KernelKind::Reduce: text = std::string(reductionName(kernel.reduction)) + (kernel.rowReduce ? " rows" : " columns"); break;
-    case KernelKind::ArgReduce: text = kernel.isMax ? "argmax" : "argmin"; break;
-    case KernelKind::Scatter: text = "scatter_add"; break;
-    case KernelKind::Random: text = kernel.isNormal ? "random_normal" : "random_uniform"; break;
+    case KernelKind::Map:
+      text = "map";
+      break;
+    case KernelKind::Reduce:
+      text = std::string(reductionName(kernel.reduction)) + (kernel.rowReduce ? " rows" : " columns");
+      break;
+    case KernelKind::ArgReduce:
+      text = kernel.isMax ? "argmax" : "argmin";
+      break;
+    case KernelKind::Scatter:
+      text = "scatter_add";
+      break;
+    case KernelKind::Random:
+      text = kernel.isNormal ? "random_normal" : "random_uniform";
+      break;
   }
   text += " [";
   for (std::size_t i = 0; i < kernel.loops.size(); ++i) {
@@ -266,7 +290,8 @@ std::string kernelSummary(const LoopKernel& kernel) {
     if (node.kind == NodeKind::Apply) text += " " + std::string(scalarInfo(node.fn).name);
     if (node.kind == NodeKind::Gather) text += " take";
   }
-  text += ", " + std::to_string(kernel.outputs.size()) + " out of " + std::to_string(kernel.buffers.size()) + " buffers";
+  text +=
+      ", " + std::to_string(kernel.outputs.size()) + " out of " + std::to_string(kernel.buffers.size()) + " buffers";
   return text;
 }
 
@@ -276,13 +301,20 @@ std::vector<bool> dependsOnLoop(const LoopKernel& kernel, std::size_t loop) {
     const Node& node = kernel.nodes[i];
     bool is = false;
     switch (node.kind) {
-      case NodeKind::Load: is = node.access.index.scales[loop] != 0; break;
+      case NodeKind::Load:
+        is = node.access.index.scales[loop] != 0;
+        break;
       case NodeKind::Table:
-      case NodeKind::Index: is = node.position.scales[loop] != 0; break;
-      case NodeKind::Gather: is = node.access.index.scales[loop] != 0; break;
+      case NodeKind::Index:
+        is = node.position.scales[loop] != 0;
+        break;
+      case NodeKind::Gather:
+        is = node.access.index.scales[loop] != 0;
+        break;
       case NodeKind::Constant:
       case NodeKind::TotalRows:
-      case NodeKind::Apply: break;
+      case NodeKind::Apply:
+        break;
     }
     for (const int input : node.inputs) is = is || depends[static_cast<std::size_t>(input)];
     depends[i] = is;

@@ -1,8 +1,8 @@
-// A kernel as data: a loop nest, an expression over its indices, and what becomes of the expression. Lowering builds it,
-// kernel_emitter turns it into LLVM IR; equal kernels have equal keys and are emitted once.
+// A kernel as data: a loop nest, an expression over its indices, and what becomes of the expression. Lowering builds
+// it, kernel_emitter turns it into LLVM IR; equal kernels have equal keys and are emitted once.
 //
-// Nothing in it says where buffers lie or which device runs it: those are the call's args. args[i] for i < buffers.size()
-// is the arena offset of buffer i in bytes; the numbers after them (extents, sites) are the extras.
+// Nothing in it says where buffers lie or which device runs it: those are the call's args. args[i] for i <
+// buffers.size() is the arena offset of buffer i in bytes; the numbers after them (extents, sites) are the extras.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ struct KernelLoop {
   std::int64_t liveFactor = 1;
 };
 
-// offset + sum of scales[loop] * index[loop] + sum over tileOffsets of stride * (begin of the tile in the extent of an extra).
+// offset + sum of scales[loop] * index[loop] + sum over tileOffsets of stride * (begin of the tile in the extent of an
+// extra).
 struct LinearIndex {
   std::int64_t offset = 0;
   std::vector<std::int64_t> scales;                       // one per loop
@@ -34,13 +35,13 @@ struct Access {
 };
 
 enum class NodeKind : std::uint8_t {
-  Load,        // access
-  Constant,    // literal, one element
-  Table,       // element `position` of the constant array `literal`
-  Index,       // `position` as an integer (iota)
-  TotalRows,   // number * context->total_rows
-  Apply,       // fn of inputs
-  Gather,      // access moved by inputs[0] * axisStride; the index is clamped to [0, axisSize), and a fault recorded
+  Load,       // access
+  Constant,   // literal, one element
+  Table,      // element `position` of the constant array `literal`
+  Index,      // `position` as an integer (iota)
+  TotalRows,  // number * context->total_rows
+  Apply,      // fn of inputs
+  Gather,     // access moved by inputs[0] * axisStride; the index is clamped to [0, axisSize), and a fault recorded
 };
 
 struct Node {
@@ -50,11 +51,11 @@ struct Node {
   std::vector<int> inputs;
   Access access;
   Literal literal;
-  LinearIndex position;                      // Table, Index; Gather and failing Apply: of a fault
+  LinearIndex position;  // Table, Index; Gather and failing Apply: of a fault
   std::int64_t number = 1;
-  std::int64_t axisStride = 0, axisSize = 0; // Gather
-  int splitArg = -1;                         // Gather: extent of the split axis; rows of other devices read as `literal`
-  int siteArg = -1;                          // Gather, failing Apply
+  std::int64_t axisStride = 0, axisSize = 0;  // Gather
+  int splitArg = -1;  // Gather: extent of the split axis; rows of other devices read as `literal`
+  int siteArg = -1;   // Gather, failing Apply
 };
 
 enum class KernelKind : std::uint8_t { Map, Reduce, ArgReduce, Scatter, Random };
@@ -68,37 +69,37 @@ struct KernelOutput {
 struct LoopKernel {
   KernelKind kind = KernelKind::Map;
   std::vector<KernelLoop> loops;
-  std::size_t keptLoops = 0;                 // Reduce, ArgReduce: loops from here on are reduced. Scatter: loops before index dims
-  std::vector<Node> nodes;                   // inputs before users
-  std::vector<KernelOutput> outputs;         // Map: any number; Reduce: one; ArgReduce: [values,] indices
+  std::size_t keptLoops = 0;  // Reduce, ArgReduce: loops from here on are reduced. Scatter: loops before index dims
+  std::vector<Node> nodes;    // inputs before users
+  std::vector<KernelOutput> outputs;  // Map: any number; Reduce: one; ArgReduce: [values,] indices
   std::vector<DType> buffers;
 
   // Reduce
   Reduction reduction = Reduction::Sum;
-  bool zeroIfEmpty = false;                  // the sum of nothing is +0 here (complete), else -0
-  bool fusedProduct = false;                 // the node is a * b and is added with one rounding (contractions)
+  bool zeroIfEmpty = false;   // the sum of nothing is +0 here (complete), else -0
+  bool fusedProduct = false;  // the node is a * b and is added with one rounding (contractions)
 
   // ArgReduce: one reduced loop, the last
   bool isMax = true;
-  int indexOffsetArg = -1;                   // extent whose offset makes the local index global
-  std::int64_t indexLimit = 0;               // global size of the axis
+  int indexOffsetArg = -1;      // extent whose offset makes the local index global
+  std::int64_t indexLimit = 0;  // global size of the axis
 
   // Scatter: loops are [kept | index dims | row dims]; outputs[0].node is added at its access + index * axisStride
   int indexNode = -1;
   std::size_t rowLoops = 0;
   std::int64_t axisStride = 0, axisSize = 0;
   int splitArg = -1, siteArg = -1;
-  LinearIndex position;                      // Scatter: of the index element, for faults. Random: of the element
+  LinearIndex position;  // Scatter: of the index element, for faults. Random: of the element
 
   // Random: outputs[0].access and position
   bool isNormal = false;
   double low = 0, high = 1;
   int stepNode = -1;
-  int firstNode = -1;                        // elements before this block of rows, or -1: none
+  int firstNode = -1;  // elements before this block of rows, or -1: none
 
   // Filled by finishKernel
-  bool rowReduce = false;                    // Reduce: the vector runs along the last reduced loop, else along the last kept one
-  std::int64_t chunkSize = 1;                // iterations of the outermost loop per chunk
+  bool rowReduce = false;      // Reduce: the vector runs along the last reduced loop, else along the last kept one
+  std::int64_t chunkSize = 1;  // iterations of the outermost loop per chunk
   std::int64_t chunks = 1;
 };
 

@@ -20,24 +20,42 @@ class Lowering {
     for (std::size_t i = 0; i < function_.ops.size(); ++i) {
       const Op& op = function_.ops[i];
       switch (views_.info(i).kind) {
-        case OpClass::Alias: break;
+        case OpClass::Alias:
+          break;
         case OpClass::View:
         case OpClass::Literal:
           // Seen through everywhere, unless somebody needs the elements side by side.
-          if (plan_.stored[op.results[0].index] && views_.storage(op.results[0]) == op.results[0]) copyInto(i, op.results[0]);
+          if (plan_.stored[op.results[0].index] && views_.storage(op.results[0]) == op.results[0])
+            copyInto(i, op.results[0]);
           break;
         case OpClass::Map:
-        case OpClass::Take: lowerGroup(i); break;
-        case OpClass::Random: lowerRandom(i); break;
-        case OpClass::Reduce: lowerReduce(i); break;
-        case OpClass::ArgReduce: lowerArgReduce(i); break;
-        case OpClass::Contract:
-          if (products[i]) addProduct(i);
-          else addKernel(i, makeContractKernel(views_, plan_, i, options_.siteBase));
+        case OpClass::Take:
+          lowerGroup(i);
           break;
-        case OpClass::Placement: lowerPlacement(i); break;
-        case OpClass::Scatter: lowerScatter(i); break;
-        case OpClass::Runtime: lowerRuntime(i); break;
+        case OpClass::Random:
+          lowerRandom(i);
+          break;
+        case OpClass::Reduce:
+          lowerReduce(i);
+          break;
+        case OpClass::ArgReduce:
+          lowerArgReduce(i);
+          break;
+        case OpClass::Contract:
+          if (products[i])
+            addProduct(i);
+          else
+            addKernel(i, makeContractKernel(views_, plan_, i, options_.siteBase));
+          break;
+        case OpClass::Placement:
+          lowerPlacement(i);
+          break;
+        case OpClass::Scatter:
+          lowerScatter(i);
+          break;
+        case OpClass::Runtime:
+          lowerRuntime(i);
+          break;
       }
     }
     return {scheduleUnits(std::move(units_))};
@@ -109,7 +127,8 @@ class Lowering {
     if (plan_.inlined[op] || plan_.group[op] != static_cast<int>(op)) return;
     std::vector<std::size_t> stored;
     for (std::size_t i = op; i < function_.ops.size(); ++i) {
-      if (plan_.group[i] == static_cast<int>(op) && plan_.stored[function_.ops[i].results[0].index]) stored.push_back(i);
+      if (plan_.group[i] == static_cast<int>(op) && plan_.stored[function_.ops[i].results[0].index])
+        stored.push_back(i);
     }
     if (stored.empty()) return;
     ExpressionBuilder b = builder(static_cast<int>(op));
@@ -237,7 +256,8 @@ class Lowering {
         target.push_back(source.back());
         continue;
       }
-      GSHARD_CHECK(move.scale == 1 && !from.dims[i].split && !to.dims[i].split, "a dim that is placed elsewhere is whole");
+      GSHARD_CHECK(move.scale == 1 && !from.dims[i].split && !to.dims[i].split,
+                   "a dim that is placed elsewhere is whole");
       // operand index k lands on divide * k - offset, if that lies inside the result
       const std::int64_t first = std::max<std::int64_t>(0, ceilDivide(move.offset, move.divide));
       const std::int64_t end = std::min(from.dims[i].size, ceilDivide(to.dims[i].size + move.offset, move.divide));

@@ -10,12 +10,14 @@
 namespace gshard {
 namespace {
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign; }
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
+}
 
 // A piece of the arena that one or several values use one after another.
 struct Block {
   std::int64_t bytes = 0;
-  std::int64_t begin = 0, end = 0;           // first and last unit, inclusive; -1: before the first
+  std::int64_t begin = 0, end = 0;  // first and last unit, inclusive; -1: before the first
   std::int64_t offset = -1;
   bool isInput = false, isWorkspace = false;
 };
@@ -53,24 +55,32 @@ class Planner {
 
   std::optional<std::int64_t> fixedPlace(ArgumentKind kind, std::int64_t index) const {
     switch (kind) {
-      case ArgumentKind::Parameter: return fixed_.parameters[static_cast<std::size_t>(index)];
-      case ArgumentKind::State: return fixed_.states[static_cast<std::size_t>(index)];
-      case ArgumentKind::Accumulator: return accumulators_.offsets[static_cast<std::size_t>(index)];
+      case ArgumentKind::Parameter:
+        return fixed_.parameters[static_cast<std::size_t>(index)];
+      case ArgumentKind::State:
+        return fixed_.states[static_cast<std::size_t>(index)];
+      case ArgumentKind::Accumulator:
+        return accumulators_.offsets[static_cast<std::size_t>(index)];
       case ArgumentKind::Input:
       case ArgumentKind::Step:
       case ArgumentKind::Steps:
-      case ArgumentKind::Setting: return std::nullopt;
+      case ArgumentKind::Setting:
+        return std::nullopt;
     }
     GSHARD_UNREACHABLE("kind of argument");
   }
 
   std::optional<std::int64_t> fixedPlace(const Result& result) const {
     switch (result.kind) {
-      case ResultKind::Parameter: return fixedPlace(ArgumentKind::Parameter, result.index);
-      case ResultKind::State: return fixedPlace(ArgumentKind::State, result.index);
-      case ResultKind::Accumulator: return fixedPlace(ArgumentKind::Accumulator, result.index);
+      case ResultKind::Parameter:
+        return fixedPlace(ArgumentKind::Parameter, result.index);
+      case ResultKind::State:
+        return fixedPlace(ArgumentKind::State, result.index);
+      case ResultKind::Accumulator:
+        return fixedPlace(ArgumentKind::Accumulator, result.index);
       case ResultKind::Output:
-      case ResultKind::Report: return std::nullopt;
+      case ResultKind::Report:
+        return std::nullopt;
     }
     GSHARD_UNREACHABLE("kind of result");
   }
@@ -134,7 +144,8 @@ class Planner {
       }
       if (!place || isFixed(storage) || firstWriter_[storage.index] < 0) continue;
       const auto owner = owner_.find(*place);
-      const bool fits = owner == owner_.end() || (!isResult.contains(owner->second) && mayReplace(storage, owner->second));
+      const bool fits =
+          owner == owner_.end() || (!isResult.contains(owner->second) && mayReplace(storage, owner->second));
       if (fits) memory_.offsets[storage.index] = *place;
     }
     for (const Result& result : function_.results) {
@@ -201,7 +212,8 @@ class Planner {
   void assign() {
     std::vector<std::size_t> order(blocks_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
     std::vector<std::size_t> placed;  // by offset
     for (const std::size_t number : order) {
       Block& block = blocks_[number];
@@ -214,8 +226,9 @@ class Planner {
         offset = std::max(offset, neighbour.offset + aligned(neighbour.bytes));
       }
       block.offset = offset;
-      const auto at = std::upper_bound(placed.begin(), placed.end(), offset,
-                                       [&](std::int64_t value, std::size_t other) { return value < blocks_[other].offset; });
+      const auto at =
+          std::upper_bound(placed.begin(), placed.end(), offset,
+                           [&](std::int64_t value, std::size_t other) { return value < blocks_[other].offset; });
       placed.insert(at, number);
     }
   }
@@ -224,9 +237,11 @@ class Planner {
     for (std::size_t i = 0; i < blockOf_.size(); ++i) {
       if (blockOf_[i] >= 0) memory_.offsets[i] = blocks_[static_cast<std::size_t>(blockOf_[i])].offset;
     }
-    for (const auto& [unit, block] : workspaceBlocks_) memory_.workspaces[unit] = blocks_[static_cast<std::size_t>(block)].offset;
+    for (const auto& [unit, block] : workspaceBlocks_)
+      memory_.workspaces[unit] = blocks_[static_cast<std::size_t>(block)].offset;
     for (const auto& [value, block] : kept_) {
-      memory_.before.push_back({memory_.offsets[value.index], blocks_[static_cast<std::size_t>(block)].offset, bytesOf(value)});
+      memory_.before.push_back(
+          {memory_.offsets[value.index], blocks_[static_cast<std::size_t>(block)].offset, bytesOf(value)});
     }
     for (const Result& result : function_.results) {
       const ValueId storage = views_.storage(result.value);
@@ -234,7 +249,8 @@ class Planner {
       std::int64_t from = memory_.offsets[storage.index];
       GSHARD_CHECK(from >= 0, "every result has a place");
       const auto kept = kept_.find(storage);
-      if (kept != kept_.end() && (!place || *place != from)) from = blocks_[static_cast<std::size_t>(kept->second)].offset;
+      if (kept != kept_.end() && (!place || *place != from))
+        from = blocks_[static_cast<std::size_t>(kept->second)].offset;
       if (place && *place != from) memory_.after.push_back({from, *place, bytesOf(storage)});
       memory_.results.push_back(place.value_or(from));
     }
@@ -281,13 +297,13 @@ class Planner {
   const FixedMemory& fixed_;
   const AccumulatorMemory& accumulators_;
   const std::vector<std::int64_t>& workspaceBytes_;
-  std::int64_t last_;                        // end of results: after all units
+  std::int64_t last_;  // end of results: after all units
   FunctionMemory memory_;
-  std::vector<int> blockOf_;                 // per value
+  std::vector<int> blockOf_;  // per value
   std::vector<std::int64_t> begins_, ends_, firstWriter_;
   std::vector<Block> blocks_;
-  std::map<std::int64_t, ValueId> owner_;    // argument that lies in a fixed place
-  std::map<ValueId, int> kept_;              // old values kept apart: their block
+  std::map<std::int64_t, ValueId> owner_;  // argument that lies in a fixed place
+  std::map<ValueId, int> kept_;            // old values kept apart: their block
   std::vector<std::pair<std::size_t, int>> workspaceBlocks_;
 };
 

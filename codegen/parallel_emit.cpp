@@ -23,8 +23,8 @@ void emitPiece(const TargetRequest& request, const llvm::SmallVector<char, 0>& b
     const std::unique_ptr<Target> target = Target::create(request, error);
     GSHARD_CHECK(target != nullptr, "the target was there a moment ago: " + error);
     llvm::LLVMContext context;
-    llvm::Expected<std::unique_ptr<llvm::Module>> piece =
-        llvm::parseBitcodeFile(llvm::MemoryBufferRef(llvm::StringRef(bitcode.data(), bitcode.size()), "piece"), context);
+    llvm::Expected<std::unique_ptr<llvm::Module>> piece = llvm::parseBitcodeFile(
+        llvm::MemoryBufferRef(llvm::StringRef(bitcode.data(), bitcode.size()), "piece"), context);
     GSHARD_CHECK(static_cast<bool>(piece), "a piece of the module cannot be read back");
     target->optimize(**piece);
     object = target->emitObject(**piece);
@@ -37,10 +37,13 @@ void emitPiece(const TargetRequest& request, const llvm::SmallVector<char, 0>& b
 
 std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts) {
   std::vector<llvm::SmallVector<char, 0>> pieces;
-  llvm::SplitModule(module, parts, [&](std::unique_ptr<llvm::Module> piece) {
-    llvm::raw_svector_ostream stream(pieces.emplace_back());
-    llvm::WriteBitcodeToFile(*piece, stream);
-  }, /*PreserveLocals=*/false);
+  llvm::SplitModule(
+      module, parts,
+      [&](std::unique_ptr<llvm::Module> piece) {
+        llvm::raw_svector_ostream stream(pieces.emplace_back());
+        llvm::WriteBitcodeToFile(*piece, stream);
+      },
+      /*PreserveLocals=*/false);
   std::vector<std::string> objects(pieces.size());
   std::vector<std::exception_ptr> faults(pieces.size());
   std::vector<std::thread> threads;

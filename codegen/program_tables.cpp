@@ -51,8 +51,9 @@ llvm::Constant* ProgramTables::axes(const std::vector<AxisRef>& refs) {
 llvm::Constant* ProgramTables::extentTable() {
   std::vector<llvm::Constant*> rows;
   for (const Extent& extent : extents_.extents()) {
-    rows.push_back(tables_.record({tables_.integer(extent.size), tables_.integer(extent.part), tables_.integer(extent.rowScale),
-                                   tables_.integer(static_cast<std::int64_t>(extent.axes.size())), axes(extent.axes)}));
+    rows.push_back(
+        tables_.record({tables_.integer(extent.size), tables_.integer(extent.part), tables_.integer(extent.rowScale),
+                        tables_.integer(static_cast<std::int64_t>(extent.axes.size())), axes(extent.axes)}));
   }
   return tables_.array(rows, "extents");
 }
@@ -88,8 +89,8 @@ llvm::Constant* ProgramTables::states() {
   for (std::size_t i = 0; i < module_.states.size(); ++i) {
     const State& state = module_.states[i];
     const Layout layout = layoutOf(state.type, state.sharding, extents_);
-    rows.push_back(tables_.record({tables_.text(state.name), tensor(state.type, layout, fixed_.states[i]),
-                                   tables_.integer(isSaved[i] ? 1 : 0)}));
+    rows.push_back(tables_.record(
+        {tables_.text(state.name), tensor(state.type, layout, fixed_.states[i]), tables_.integer(isSaved[i] ? 1 : 0)}));
   }
   return tables_.array(rows, "states");
 }
@@ -97,8 +98,9 @@ llvm::Constant* ProgramTables::states() {
 llvm::Constant* ProgramTables::settings() {
   std::vector<llvm::Constant*> rows;
   for (const Setting& setting : module_.settings) {
-    rows.push_back(tables_.record({tables_.text(setting.name), tables_.integer(static_cast<std::int64_t>(setting.dtype)),
-                                   tables_.real(setting.value), tables_.text(setting.doc)}));
+    rows.push_back(
+        tables_.record({tables_.text(setting.name), tables_.integer(static_cast<std::int64_t>(setting.dtype)),
+                        tables_.real(setting.value), tables_.text(setting.doc)}));
   }
   return tables_.array(rows, "settings");
 }
@@ -106,8 +108,8 @@ llvm::Constant* ProgramTables::settings() {
 llvm::Constant* ProgramTables::constants() {
   std::vector<llvm::Constant*> rows;
   for (const Constant& constant : module_.constants) {
-    rows.push_back(tables_.record({tables_.text(constant.name), tables_.text(constant.type), tables_.text(constant.value),
-                                   tables_.text(constant.doc)}));
+    rows.push_back(tables_.record({tables_.text(constant.name), tables_.text(constant.type),
+                                   tables_.text(constant.value), tables_.text(constant.doc)}));
   }
   return tables_.array(rows, "constants");
 }
@@ -116,9 +118,11 @@ llvm::Constant* ProgramTables::sites(const std::vector<PlannedFunction>& functio
   std::vector<llvm::Constant*> rows;
   for (const PlannedFunction& planned : functions) {
     const Function& function = planned.views->function();
-    rows.push_back(tables_.record({tables_.text(sources_.describe(function.range)), tables_.text("entry `" + function.name + "`")}));
+    rows.push_back(tables_.record(
+        {tables_.text(sources_.describe(function.range)), tables_.text("entry `" + function.name + "`")}));
     for (const Op& op : function.ops) {
-      rows.push_back(tables_.record({tables_.text(sources_.describe(op.range)), tables_.text(describeOp(function, op))}));
+      rows.push_back(
+          tables_.record({tables_.text(sources_.describe(op.range)), tables_.text(describeOp(function, op))}));
     }
   }
   return tables_.array(rows, "sites");
@@ -132,9 +136,9 @@ llvm::Constant* ProgramTables::planEntries(const std::vector<PlannedFunction>& f
       const std::size_t number = static_cast<std::size_t>(entry.function);
       planIndices_[{number, entry.op}] = static_cast<std::int64_t>(rows.size());
       const std::int64_t site = functions[number].firstSite + 1 + entry.op;
-      rows.push_back(tables_.record({tables_.text(entry.kind), tables_.text(join(entry.axes, ", ")), tables_.text(entry.reason),
-                                     tables_.integer(entry.function), tables_.integer(site), tables_.integer(entry.bytesMax),
-                                     tables_.integer(entry.bytesTotal)}));
+      rows.push_back(tables_.record({tables_.text(entry.kind), tables_.text(join(entry.axes, ", ")),
+                                     tables_.text(entry.reason), tables_.integer(entry.function), tables_.integer(site),
+                                     tables_.integer(entry.bytesMax), tables_.integer(entry.bytesTotal)}));
     }
   }
   return tables_.array(rows, "plan");
@@ -157,15 +161,33 @@ void ProgramTables::build(const std::vector<PlannedFunction>& functions) {
   llvm::Constant* parameterTable = parameters();
   llvm::Constant* stateTable = states();
   llvm::Constant* extentRows = extentTable();  // last: the others may have added extents
-  tables_.define("gshard_program",
-                 tables_.record({tables_.integer(GSHARD_RT_ABI), tables_.text(module_.name), tables_.text(options_.compiler),
-                                 tables_.text(options_.sourceHash), tables_.text(target_.cpu()), count(module_.mesh.axes.size()),
-                                 mesh(), tables_.integer(module_.mesh.devices()), tables_.integer(options_.threads),
-                                 count(extents_.extents().size()), extentRows, count(module_.parameters.size()),
-                                 parameterTable, count(module_.states.size()), stateTable, count(module_.settings.size()),
-                                 settings(), count(module_.constants.size()), constants(), count(siteCount), sites(functions),
-                                 tables_.integer(planCount), planTable, count(functions.size()), functionTable,
-                                 tables_.integer(arenaBytes_), tables_.integer(fixed_.bytes)}));
+  tables_.define("gshard_program", tables_.record({tables_.integer(GSHARD_RT_ABI),
+                                                   tables_.text(module_.name),
+                                                   tables_.text(options_.compiler),
+                                                   tables_.text(options_.sourceHash),
+                                                   tables_.text(target_.cpu()),
+                                                   count(module_.mesh.axes.size()),
+                                                   mesh(),
+                                                   tables_.integer(module_.mesh.devices()),
+                                                   tables_.integer(options_.threads),
+                                                   count(extents_.extents().size()),
+                                                   extentRows,
+                                                   count(module_.parameters.size()),
+                                                   parameterTable,
+                                                   count(module_.states.size()),
+                                                   stateTable,
+                                                   count(module_.settings.size()),
+                                                   settings(),
+                                                   count(module_.constants.size()),
+                                                   constants(),
+                                                   count(siteCount),
+                                                   sites(functions),
+                                                   tables_.integer(planCount),
+                                                   planTable,
+                                                   count(functions.size()),
+                                                   functionTable,
+                                                   tables_.integer(arenaBytes_),
+                                                   tables_.integer(fixed_.bytes)}));
 }
 
 }  // namespace gshard

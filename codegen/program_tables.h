@@ -1,5 +1,5 @@
-// The constant tables of a program (runtime/abi.h): mesh, extents, parameters, functions as lists of steps, sites, plan.
-// Every struct is built field by field in the order in which abi.h declares it.
+// The constant tables of a program (runtime/abi.h): mesh, extents, parameters, functions as lists of steps, sites,
+// plan. Every struct is built field by field in the order in which abi.h declares it.
 #pragma once
 
 #include "codegen/codegen.h"
@@ -16,7 +16,7 @@ struct PlannedFunction {
   LoweredFunction lowered;
   AccumulatorMemory accumulators;
   FunctionMemory memory;
-  std::int64_t firstSite = 0;                // of the function itself; op i has firstSite + 1 + i
+  std::int64_t firstSite = 0;  // of the function itself; op i has firstSite + 1 + i
 };
 
 class ProgramTables {
@@ -48,7 +48,8 @@ class ProgramTables {
   llvm::Constant* stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count);
   llvm::Constant* kernelCall(const KernelWork& work, const PlannedFunction& planned);
   llvm::Constant* gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace);
-  llvm::Constant* collective(std::size_t function, const Unit& unit, const PlannedFunction& planned, std::int64_t workspace);
+  llvm::Constant* collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
+                             std::int64_t workspace);
   llvm::Constant* transfer(const OpView& op, std::size_t operand, const PlannedFunction& planned);
   std::int64_t planIndex(std::size_t function, std::int64_t op) const;
 

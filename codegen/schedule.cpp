@@ -1,5 +1,5 @@
-// The order of units: writers before readers, otherwise as the program has them, so that what users see in a trace follows
-// their source.
+// The order of units: writers before readers, otherwise as the program has them, so that what users see in a trace
+// follows their source.
 #include <algorithm>
 #include <map>
 #include <queue>

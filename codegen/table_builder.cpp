@@ -7,9 +7,13 @@ llvm::Constant* TableBuilder::integer(std::int64_t value) {
   return llvm::ConstantInt::get(llvm::Type::getInt64Ty(module_.getContext()), static_cast<std::uint64_t>(value), true);
 }
 
-llvm::Constant* TableBuilder::real(double value) { return llvm::ConstantFP::get(llvm::Type::getDoubleTy(module_.getContext()), value); }
+llvm::Constant* TableBuilder::real(double value) {
+  return llvm::ConstantFP::get(llvm::Type::getDoubleTy(module_.getContext()), value);
+}
 
-llvm::Constant* TableBuilder::null() { return llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0)); }
+llvm::Constant* TableBuilder::null() {
+  return llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0));
+}
 
 llvm::GlobalVariable* TableBuilder::global(llvm::Constant* value, const std::string& name) {
   const std::string unique = name + "." + std::to_string(globals_++);
@@ -46,7 +50,9 @@ llvm::Constant* TableBuilder::integers(const std::vector<std::int64_t>& values) 
   return known;
 }
 
-llvm::Constant* TableBuilder::record(const Fields& fields) { return llvm::ConstantStruct::getAnon(module_.getContext(), fields); }
+llvm::Constant* TableBuilder::record(const Fields& fields) {
+  return llvm::ConstantStruct::getAnon(module_.getContext(), fields);
+}
 
 llvm::Constant* TableBuilder::array(const std::vector<llvm::Constant*>& records, const std::string& name) {
   if (records.empty()) return null();

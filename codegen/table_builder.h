@@ -20,12 +20,13 @@ class TableBuilder {
   llvm::Constant* integer(std::int64_t value);
   llvm::Constant* real(double value);
   llvm::Constant* null();
-  llvm::Constant* text(const std::string& value);                  // address of a NUL-terminated string
-  llvm::Constant* integers(const std::vector<std::int64_t>& values);   // address of an array; null if empty
-  llvm::Constant* record(const Fields& fields);                    // a struct, by value
-  llvm::Constant* array(const std::vector<llvm::Constant*>& records, const std::string& name);   // address; null if empty
-  llvm::Constant* address(llvm::Constant* value, const std::string& name);   // of a private constant that holds it
-  void define(const std::string& symbol, llvm::Constant* value);   // an external constant
+  llvm::Constant* text(const std::string& value);                     // address of a NUL-terminated string
+  llvm::Constant* integers(const std::vector<std::int64_t>& values);  // address of an array; null if empty
+  llvm::Constant* record(const Fields& fields);                       // a struct, by value
+  llvm::Constant* array(const std::vector<llvm::Constant*>& records,
+                        const std::string& name);                           // address; null if empty
+  llvm::Constant* address(llvm::Constant* value, const std::string& name);  // of a private constant that holds it
+  void define(const std::string& symbol, llvm::Constant* value);            // an external constant
 
  private:
   llvm::GlobalVariable* global(llvm::Constant* value, const std::string& name);

@@ -11,7 +11,9 @@ DimMap identityDims(std::int64_t rank) {
   return map;
 }
 
-bool isIdentity(const DimMap& map, std::int64_t rank) { return map == identityDims(rank); }
+bool isIdentity(const DimMap& map, std::int64_t rank) {
+  return map == identityDims(rank);
+}
 
 DimMap compose(const DimMap& operandInResult, const DimMap& resultInLoops) {
   DimMap map(operandInResult.size());
@@ -137,13 +139,16 @@ void FunctionViews::classify(std::size_t number) {
   for (std::size_t i = 0; i < info.view.size() && keeps; ++i) {
     const DimIndex& dim = info.view[i];
     if (dim.from < 0 || from.dims[i].size == 1) continue;
-    keeps = dim.scale == 1 && dim.offset == 0 && dim.from > last && to.dims[static_cast<std::size_t>(dim.from)].size == from.dims[i].size;
+    keeps = dim.scale == 1 && dim.offset == 0 && dim.from > last &&
+            to.dims[static_cast<std::size_t>(dim.from)].size == from.dims[i].size;
     last = dim.from;
   }
   if (keeps) storage_[op.results[0].index] = storage(op.operands[0]);
 }
 
-ValueId FunctionViews::storage(ValueId value) const { return storage_[value.index]; }
+ValueId FunctionViews::storage(ValueId value) const {
+  return storage_[value.index];
+}
 
 FunctionViews::Base FunctionViews::base(ValueId value, DimMap map) const {
   for (;;) {

@@ -14,10 +14,10 @@ struct DimIndex {
   std::int64_t offset = 0;
   friend auto operator<=>(const DimIndex&, const DimIndex&) = default;
 };
-using DimMap = std::vector<DimIndex>;        // one per dim of the value that is read
+using DimMap = std::vector<DimIndex>;  // one per dim of the value that is read
 
 DimMap identityDims(std::int64_t rank);
-bool isIdentity(const DimMap& map, std::int64_t rank);   // onto `rank` loops
+bool isIdentity(const DimMap& map, std::int64_t rank);  // onto `rank` loops
 // Dims of an operand in terms of loops, from its dims in terms of the result's and the result's in terms of loops.
 DimMap compose(const DimMap& operandInResult, const DimMap& resultInLoops);
 
@@ -26,24 +26,24 @@ DimMap broadcastDims(const Layout& operand, const Layout& result);
 
 // What an op is to codegen; from its lower rule.
 enum class OpClass : std::uint8_t {
-  View,        // an index map onto operand 0: no code
-  Alias,       // the bytes of operand 0: no code
-  Literal,     // constant, iota, dim_size: an expression without operands
+  View,     // an index map onto operand 0: no code
+  Alias,    // the bytes of operand 0: no code
+  Literal,  // constant, iota, dim_size: an expression without operands
   Random,
   Map,
   Take,
   Reduce,
   ArgReduce,
   Contract,
-  Placement,   // pad, concat: operands placed into the result
+  Placement,  // pad, concat: operands placed into the result
   Scatter,
-  Runtime,     // collectives and local copies
+  Runtime,  // collectives and local copies
 };
 
 struct OpInfo {
   OpClass kind = OpClass::Map;
-  DimMap view;                               // View: dims of operand 0 in terms of the result's
-  int deviceExtent = -1;                     // device_index: an extent of parts of one element, whose begin is the index
+  DimMap view;            // View: dims of operand 0 in terms of the result's
+  int deviceExtent = -1;  // device_index: an extent of parts of one element, whose begin is the index
 };
 
 class FunctionViews {
@@ -54,7 +54,7 @@ class FunctionViews {
   const Function& function() const { return *function_; }
   const Layout& layout(ValueId value) const { return layouts_[value.index]; }
   const OpInfo& info(std::size_t op) const { return infos_[op]; }
-  std::int64_t definition(ValueId value) const { return definitions_[value.index]; }   // -1: argument
+  std::int64_t definition(ValueId value) const { return definitions_[value.index]; }  // -1: argument
   OpView view(std::size_t op) const { return OpView(*module_, *function_, function_->ops[op]); }
 
   // The value whose buffer holds `value`'s elements when they are dense in memory.

@@ -20,14 +20,16 @@ constexpr unsigned kPieces = 4;
 std::string sourceHash(const SourceManager& sources) {
   std::uint64_t hash = 14695981039346656037ull;
   for (std::size_t i = 0; i < sources.fileCount(); ++i) {
-    for (const char c : sources.text(FileId{static_cast<std::uint32_t>(i)})) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    for (const char c : sources.text(FileId{static_cast<std::uint32_t>(i)}))
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   }
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   return digits;
 }
 
-CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, CodegenOutput output, unsigned pieces = 1) {
+CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, CodegenOutput output,
+                             unsigned pieces = 1) {
   const Options& options = session.options();
   CodegenOptions codegen;
   codegen.target = {options.target, options.cpu, static_cast<OptimizationLevel>(options.optimization)};
@@ -38,8 +40,10 @@ CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, C
   codegen.compiler = "gshardc " + versionNumber();
   codegen.sourceHash = sourceHash(session.sources());
   const auto start = std::chrono::steady_clock::now();
-  std::optional<CodegenResult> result = generate(partitioned.module, &partitioned.plan, codegen, session.sources(), session.sink());
-  session.times().push_back({"codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
+  std::optional<CodegenResult> result =
+      generate(partitioned.module, &partitioned.plan, codegen, session.sources(), session.sink());
+  session.times().push_back(
+      {"codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
   if (session.flush() || !result) throw Stopped{session.exitCode()};
   return std::move(*result);
 }
@@ -59,18 +63,24 @@ BuildOutputs buildOutputs(Session& session, const Partitioned& partitioned) {
 void buildExecutable(Session& session, const Partitioned& partitioned, const std::string& path) {
   const Installation installation = findInstallation();
   if (!session.options().target.empty()) {
-    session.sink().emit({}, diag::TargetNotHere, session.options().target, path).help("`--emit=obj` makes the object file");
+    session.sink()
+        .emit({}, diag::TargetNotHere, session.options().target, path)
+        .help("`--emit=obj` makes the object file");
     throw Stopped{kUsage};
   }
   if (installation.runtime.empty()) {
-    session.sink().emit({}, diag::FileUnreadable, std::string("libgshard_runtime.a"), std::string("it is neither beside gshardc nor in GSHARD_RUNTIME"));
+    session.sink().emit({}, diag::FileUnreadable, std::string("libgshard_runtime.a"),
+                        std::string("it is neither beside gshardc nor in GSHARD_RUNTIME"));
     throw Stopped{kInputOutput};
   }
   const CodegenResult result = generateOrStop(session, partitioned, CodegenOutput::Object, kPieces);
   const char* cxx = std::getenv("GSHARD_CXX");
   const auto start = std::chrono::steady_clock::now();
-  const bool linked = linkExecutable(result.objects, path, {installation.runtime + "/libgshard_runtime.a", cxx != nullptr ? cxx : "c++"}, session.sink());
-  session.times().push_back({"link", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
+  const bool linked =
+      linkExecutable(result.objects, path,
+                     {installation.runtime + "/libgshard_runtime.a", cxx != nullptr ? cxx : "c++"}, session.sink());
+  session.times().push_back(
+      {"link", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
   if (session.flush() || !linked) throw Stopped{kInputOutput};
 }
 

@@ -5,10 +5,10 @@
 
 namespace gshard {
 
-int runCompile(Session& session);             // gshardc FILE -o OUT, --emit
-int runProgram(Session& session);             // gshardc run FILE [-- ARGS]
+int runCompile(Session& session);  // gshardc FILE -o OUT, --emit
+int runProgram(Session& session);  // gshardc run FILE [-- ARGS]
 int runCheck(Session& session);
 int runExplain(Session& session);
-int runVerify(const Options& options);        // compiles once per device count: sessions of its own
+int runVerify(const Options& options);  // compiles once per device count: sessions of its own
 
 }  // namespace gshard

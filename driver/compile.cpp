@@ -17,10 +17,19 @@ namespace {
 struct Suffix {
   std::string_view kind, suffix;
 };
-constexpr Suffix kSuffixes[] = {{"asm", ".s"}, {"ast", ".ast"}, {"comm-plan", ".plan.json"}, {"exe", ""}, {"ir", ".ir"},
-                                {"llvm-ir", ".ll"}, {"obj", ".o"}, {"sharded-ir", ".sharded.ir"}, {"spmd-ir", ".spmd.ir"}};
+constexpr Suffix kSuffixes[] = {{"asm", ".s"},
+                                {"ast", ".ast"},
+                                {"comm-plan", ".plan.json"},
+                                {"exe", ""},
+                                {"ir", ".ir"},
+                                {"llvm-ir", ".ll"},
+                                {"obj", ".o"},
+                                {"sharded-ir", ".sharded.ir"},
+                                {"spmd-ir", ".spmd.ir"}};
 
-bool isText(const std::string& kind) { return kind != "exe" && kind != "obj"; }
+bool isText(const std::string& kind) {
+  return kind != "exe" && kind != "obj";
+}
 
 // One text kind alone without -o goes to stdout.
 std::string pathOf(const Session& session, const std::pair<std::string, std::string>& item, std::size_t kinds) {

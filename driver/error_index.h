@@ -1,5 +1,5 @@
-// The error index: what `gshardc explain E0312` prints. Codes come from the diagnostics.def of every folder, long texts from
-// docs/errors/, which lie beside the stdlib in an install tree.
+// The error index: what `gshardc explain E0312` prints. Codes come from the diagnostics.def of every folder, long texts
+// from docs/errors/, which lie beside the stdlib in an install tree.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace gshard {
 
-bool looksLikeCode(const std::string& word);                // E0312, W0402, R0401
-std::vector<std::string> allCodes();                        // sorted
+bool looksLikeCode(const std::string& word);  // E0312, W0402, R0401
+std::vector<std::string> allCodes();          // sorted
 // The long text, or the message alone where none is written yet. Empty when there is no such code.
 std::string explainCode(const std::string& code);
 

@@ -1,5 +1,5 @@
-// gshardc explain: per source line the values with their shardings, why they are split so, and the collectives with reason,
-// bytes and time. Everything is read from the SPMD module and its plan; nothing is estimated twice.
+// gshardc explain: per source line the values with their shardings, why they are split so, and the collectives with
+// reason, bytes and time. Everything is read from the SPMD module and its plan; nothing is estimated twice.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -46,7 +46,7 @@ class Explanation {
   void print(std::int64_t onlyLine) const;
 
  private:
-  using Key = std::pair<std::uint32_t, std::uint32_t>;      // file, line
+  using Key = std::pair<std::uint32_t, std::uint32_t>;  // file, line
 
   std::optional<Key> keyOf(SourceRange range) const {
     if (!range.known()) return std::nullopt;
@@ -58,7 +58,7 @@ class Explanation {
   const Session& session_;
   const Partitioned& partitioned_;
   std::map<Key, Line> lines_;
-  std::vector<std::string> elsewhere_;                      // collectives without a source line
+  std::vector<std::string> elsewhere_;  // collectives without a source line
 };
 
 void Explanation::addValue(const Value& value) {
@@ -85,7 +85,8 @@ void Explanation::addValue(const Value& value) {
 void Explanation::addCollective(const PlanEntry& entry, std::size_t number) {
   std::string text = "[" + std::to_string(number) + "] " + entry.kind;
   if (!entry.reduction.empty()) text += "(" + entry.reduction + ")";
-  text += " over " + join(entry.axes, ", ") + "   " + formatBytes(entry.bytesMax) + "   " + plural(entry.steps, "step") + "   " +
+  text += " over " + join(entry.axes, ", ") + "   " + formatBytes(entry.bytesMax) + "   " +
+          plural(entry.steps, "step") + "   " +
           formatNumber(static_cast<double>(static_cast<std::int64_t>(entry.microseconds * 10 + 0.5)) / 10) + " us   " +
           std::string(phaseName(entry.phase)) + ": " + join(entry.values, ", ");
   const std::string because = "    because    " + entry.reason;
@@ -112,7 +113,8 @@ void Explanation::print(std::int64_t onlyLine) const {
     if (line.values.empty() && line.collectives.empty()) continue;
     if (onlyLine != 0 && (key.first != 0 || key.second != onlyLine)) continue;
     const FileId file{key.first};
-    std::printf("\n%s:%u | %s\n", sources.name(file).c_str(), key.second, std::string(sources.lineText(file, key.second)).c_str());
+    std::printf("\n%s:%u | %s\n", sources.name(file).c_str(), key.second,
+                std::string(sources.lineText(file, key.second)).c_str());
     for (const std::string& value : line.values) std::printf("   |   %s\n", value.c_str());
     for (const std::string& collective : line.collectives) std::printf("   |   %s\n", collective.c_str());
     if (line.collectives.empty()) std::printf("   |   no collective\n");
@@ -151,9 +153,11 @@ int runExplain(Session& session) {
     const Function& function = module.functions[f];
     if (function.kind != (trains ? FunctionKind::Train : FunctionKind::Entry)) continue;
     const PlanFunction& planned = partitioned.plan.functions[f];
-    std::printf("mesh %s, %lld devices · %s %s: %s, %s received by the busiest device\n", printMesh(module.mesh).c_str(),
-                static_cast<long long>(module.mesh.devices()), trains ? "training step" : "entry", function.name.c_str(),
-                plural(static_cast<std::int64_t>(planned.collectives.size()), "collective").c_str(), formatBytes(planned.bytesMax).c_str());
+    std::printf("mesh %s, %lld devices · %s %s: %s, %s received by the busiest device\n",
+                printMesh(module.mesh).c_str(), static_cast<long long>(module.mesh.devices()),
+                trains ? "training step" : "entry", function.name.c_str(),
+                plural(static_cast<std::int64_t>(planned.collectives.size()), "collective").c_str(),
+                formatBytes(planned.bytesMax).c_str());
     Explanation explanation(session, partitioned);
     explanation.addFunction(f);
     explanation.print(session.options().line);

@@ -16,17 +16,23 @@ namespace {
 
 int dispatch(const Options& options, Session& session) {
   switch (options.command) {
-    case Command::Compile: return runCompile(session);
-    case Command::Run: return runProgram(session);
-    case Command::Check: return runCheck(session);
-    case Command::Explain: return runExplain(session);
-    case Command::Verify: return runVerify(options);
+    case Command::Compile:
+      return runCompile(session);
+    case Command::Run:
+      return runProgram(session);
+    case Command::Check:
+      return runCheck(session);
+    case Command::Explain:
+      return runExplain(session);
+    case Command::Verify:
+      return runVerify(options);
   }
   return kUsage;
 }
 
 // What a maintainer needs to see the fault again: flags, fault and source.
-int reportInternalError(const Options& options, const Session& session, const std::string& what, int argc, char** argv) {
+int reportInternalError(const Options& options, const Session& session, const std::string& what, int argc,
+                        char** argv) {
   const std::string path = "gshardc-crash-" + std::to_string(getpid()) + ".txt";
   std::ofstream file(path);
   file << "gshardc " << versionNumber() << "\n" << what << "\nflags:";
@@ -36,7 +42,9 @@ int reportInternalError(const Options& options, const Session& session, const st
     const FileId id{static_cast<std::uint32_t>(i)};
     file << "// --- " << session.sources().name(id) << "\n" << session.sources().text(id) << "\n";
   }
-  std::fprintf(stderr, "gshardc: internal error in %s: %s\ngshardc: this is a bug in gshardc %s and not in the program; %s reproduces it\n",
+  std::fprintf(stderr,
+               "gshardc: internal error in %s: %s\ngshardc: this is a bug in gshardc %s and not in the program; %s "
+               "reproduces it\n",
                options.input.c_str(), what.c_str(), versionNumber().c_str(), path.c_str());
   return kInternalError;
 }
@@ -67,4 +75,6 @@ int mainOf(int argc, char** argv) {
 
 }  // namespace gshard
 
-int main(int argc, char** argv) { return gshard::mainOf(argc, argv); }
+int main(int argc, char** argv) {
+  return gshard::mainOf(argc, argv);
+}

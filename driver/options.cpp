@@ -26,13 +26,16 @@ void addDefine(Options& options, const std::string& text) {
 }
 
 void addEmit(Options& options, const std::string& text) {
-  static const std::vector<std::string> kinds = {"ast", "ir", "sharded-ir", "spmd-ir", "comm-plan", "llvm-ir", "asm", "obj", "exe"};
+  static const std::vector<std::string> kinds = {"ast",     "ir",  "sharded-ir", "spmd-ir", "comm-plan",
+                                                 "llvm-ir", "asm", "obj",        "exe"};
   for (const std::string& item : splitText(text, ',')) {
     const std::size_t equals = item.find('=');
     const std::string kind = item.substr(0, equals);
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       const auto near = suggest(kind, kinds);
-      throw CLI::ValidationError("--emit", "no kind `" + kind + "`" + (near ? "; did you mean `" + *near + "`?" : "; kinds: " + join(kinds, ", ")));
+      throw CLI::ValidationError(
+          "--emit",
+          "no kind `" + kind + "`" + (near ? "; did you mean `" + *near + "`?" : "; kinds: " + join(kinds, ", ")));
     }
     options.emit.emplace_back(kind, equals == std::string::npos ? "" : item.substr(equals + 1));
   }
@@ -50,36 +53,79 @@ void addWarning(Options& options, const std::string& text) {
 
 void addShared(CLI::App& app, Options& options) {
   app.add_option("file", options.input, "the .gsd file (or .ir)")->required();
-  app.add_option("--mesh", options.mesh, "axis sizes, as data=4,model=2; overrides the program's mesh")->group("Layout");
-  app.add_option("--devices", options.devices, "number of devices; with a declared mesh: first axis N, the others 1")->check(CLI::Range(1, 1 << 20))->group("Layout");
-  app.add_option("--layout", options.layouts, "a file of mesh and shard that replaces the program's annotations")->group("Layout");
-  app.add_option("--platform", options.platform, "whose times reports show: laptop, tpu-v3, h200-nvlink (default laptop)")->group("Layout");
-  app.add_option_function<std::string>("--sharding", [&](const std::string& mode) {
-       if (mode != "infer" && mode != "strict") throw CLI::ValidationError("--sharding", "`" + mode + "` is neither infer nor strict");
-       options.strictSharding = mode == "strict";
-     }, "infer or strict: strict makes what annotations do not imply an error (default infer)")->group("Layout");
-  app.add_option("--rows", options.rows, "rows in a block of entries with a generic row dim (default: the batch of train)")->group("Layout");
-  app.add_option_function<std::vector<std::string>>("-D", [&](const std::vector<std::string>& all) {
-       for (const std::string& text : all) addDefine(options, text);
-     }, "NAME=VALUE: replaces a const of the program")->allow_extra_args(false)->group("Layout");
-  app.add_option("-I", options.importPaths, "folder that imports are searched in")->allow_extra_args(false)->group("Layout");
+  app.add_option("--mesh", options.mesh, "axis sizes, as data=4,model=2; overrides the program's mesh")
+      ->group("Layout");
+  app.add_option("--devices", options.devices, "number of devices; with a declared mesh: first axis N, the others 1")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group("Layout");
+  app.add_option("--layout", options.layouts, "a file of mesh and shard that replaces the program's annotations")
+      ->group("Layout");
+  app.add_option("--platform", options.platform,
+                 "whose times reports show: laptop, tpu-v3, h200-nvlink (default laptop)")
+      ->group("Layout");
+  app.add_option_function<std::string>(
+         "--sharding",
+         [&](const std::string& mode) {
+           if (mode != "infer" && mode != "strict")
+             throw CLI::ValidationError("--sharding", "`" + mode + "` is neither infer nor strict");
+           options.strictSharding = mode == "strict";
+         },
+         "infer or strict: strict makes what annotations do not imply an error (default infer)")
+      ->group("Layout");
+  app.add_option("--rows", options.rows,
+                 "rows in a block of entries with a generic row dim (default: the batch of train)")
+      ->group("Layout");
+  app.add_option_function<std::vector<std::string>>(
+         "-D",
+         [&](const std::vector<std::string>& all) {
+           for (const std::string& text : all) addDefine(options, text);
+         },
+         "NAME=VALUE: replaces a const of the program")
+      ->allow_extra_args(false)
+      ->group("Layout");
+  app.add_option("-I", options.importPaths, "folder that imports are searched in")
+      ->allow_extra_args(false)
+      ->group("Layout");
   app.add_option("--error-limit", options.errorLimit, "errors shown at most (default 20)")->group("Diagnostics");
-  app.add_option_function<std::string>("--color", [&](const std::string& when) {
-       if (when == "auto") options.color = ColorMode::Auto;
-       else if (when == "always") options.color = ColorMode::Always;
-       else if (when == "never") options.color = ColorMode::Never;
-       else throw CLI::ValidationError("--color", "`" + when + "` is none of auto, always, never");
-     }, "auto, always, never (default auto)")->group("Diagnostics");
-  app.add_option_function<std::string>("--diagnostics", [&](const std::string& form) {
-       if (form == "text") options.diagnostics = DiagnosticsFormat::Text;
-       else if (form == "short") options.diagnostics = DiagnosticsFormat::Short;
-       else if (form == "json") options.diagnostics = DiagnosticsFormat::Json;
-       else throw CLI::ValidationError("--diagnostics", "`" + form + "` is none of text, short, json");
-     }, "text, short, json (default text)")->group("Diagnostics");
-  app.add_option_function<std::vector<std::string>>("-W", [&](const std::vector<std::string>& all) {
-       for (const std::string& text : all) addWarning(options, text);
-     }, "-Werror: warnings are errors; -Wno-NAME: silence a group or code")->allow_extra_args(false)->group("Diagnostics");
-  app.add_option("-R", options.remarks, "-Rsharding, -Rcomm …: show remarks of a group")->allow_extra_args(false)->group("Diagnostics");
+  app.add_option_function<std::string>(
+         "--color",
+         [&](const std::string& when) {
+           if (when == "auto")
+             options.color = ColorMode::Auto;
+           else if (when == "always")
+             options.color = ColorMode::Always;
+           else if (when == "never")
+             options.color = ColorMode::Never;
+           else
+             throw CLI::ValidationError("--color", "`" + when + "` is none of auto, always, never");
+         },
+         "auto, always, never (default auto)")
+      ->group("Diagnostics");
+  app.add_option_function<std::string>(
+         "--diagnostics",
+         [&](const std::string& form) {
+           if (form == "text")
+             options.diagnostics = DiagnosticsFormat::Text;
+           else if (form == "short")
+             options.diagnostics = DiagnosticsFormat::Short;
+           else if (form == "json")
+             options.diagnostics = DiagnosticsFormat::Json;
+           else
+             throw CLI::ValidationError("--diagnostics", "`" + form + "` is none of text, short, json");
+         },
+         "text, short, json (default text)")
+      ->group("Diagnostics");
+  app.add_option_function<std::vector<std::string>>(
+         "-W",
+         [&](const std::vector<std::string>& all) {
+           for (const std::string& text : all) addWarning(options, text);
+         },
+         "-Werror: warnings are errors; -Wno-NAME: silence a group or code")
+      ->allow_extra_args(false)
+      ->group("Diagnostics");
+  app.add_option("-R", options.remarks, "-Rsharding, -Rcomm …: show remarks of a group")
+      ->allow_extra_args(false)
+      ->group("Diagnostics");
   app.add_flag("-w", options.noWarnings, "no warnings")->group("Diagnostics");
   app.add_flag("-v,--verbose", options.verbose, "say what was done")->group("Diagnostics");
   app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group("Diagnostics");
@@ -91,12 +137,17 @@ void addShared(CLI::App& app, Options& options) {
 void addCodegen(CLI::App& app, Options& options) {
   app.add_option("-O", options.optimization, "0 to 3 (default 3)")->check(CLI::Range(0, 3))->group("Optimisation");
   app.add_flag("-g", options.debug, "keep kernels per source line")->group("Optimisation");
-  app.add_option("--threads", options.threads, "threads per device (default 1)")->check(CLI::Range(1, 1024))->group("Optimisation");
+  app.add_option("--threads", options.threads, "threads per device (default 1)")
+      ->check(CLI::Range(1, 1024))
+      ->group("Optimisation");
   app.add_option("--mcpu", options.cpu, "CPU to generate for (default: this machine's)")->group("Optimisation");
-  app.add_option("--target", options.target, "target triple, for obj and asm (default: this machine's)")->group("Optimisation");
+  app.add_option("--target", options.target, "target triple, for obj and asm (default: this machine's)")
+      ->group("Optimisation");
 }
 
-bool isCommand(const std::string& word) { return word == "run" || word == "check" || word == "explain" || word == "verify"; }
+bool isCommand(const std::string& word) {
+  return word == "run" || word == "check" || word == "explain" || word == "verify";
+}
 
 }  // namespace
 
@@ -132,16 +183,20 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
   } else {
     addCodegen(app, options);
     app.add_option("-o", options.output, "the file to write; - is stdout, for text kinds")->group("Output");
-    app.add_option_function<std::vector<std::string>>("--emit", [&](const std::vector<std::string>& all) {
-         for (const std::string& text : all) addEmit(options, text);
-       }, "KIND[=PATH],…: ast ir sharded-ir spmd-ir comm-plan llvm-ir asm obj exe (default exe)")->group("Output");
+    app.add_option_function<std::vector<std::string>>(
+           "--emit",
+           [&](const std::vector<std::string>& all) {
+             for (const std::string& text : all) addEmit(options, text);
+           },
+           "KIND[=PATH],…: ast ir sharded-ir spmd-ir comm-plan llvm-ir asm obj exe (default exe)")
+        ->group("Output");
     app.set_version_flag("--version", versionText());
   }
   if (word.empty()) {
     std::fputs(app.help().c_str(), stdout);
     return 2;
   }
-  std::vector<std::string> words;                           // CLI11 takes them last first
+  std::vector<std::string> words;  // CLI11 takes them last first
   const int first = isCommand(word) ? 2 : 1;
   for (int i = first; i < argc; ++i) {
     if (options.command == Command::Run && std::string(argv[i]) == "--") {
@@ -169,7 +224,8 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
       const std::string given = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
       if (!given.starts_with("--") || std::find(names.begin(), names.end(), given) != names.end()) continue;
       const auto near = suggest(given, names);
-      std::fprintf(stderr, "gshardc: no option `%s`%s\n", given.c_str(), near ? (", did you mean `" + *near + "`?").c_str() : "; --help lists them");
+      std::fprintf(stderr, "gshardc: no option `%s`%s\n", given.c_str(),
+                   near ? (", did you mean `" + *near + "`?").c_str() : "; --help lists them");
       told = true;
     }
     if (!told) std::fprintf(stderr, "gshardc: %s\n", error.what());

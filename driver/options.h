@@ -16,11 +16,11 @@ enum class DiagnosticsFormat { Text, Short, Json };
 
 struct Options {
   Command command = Command::Compile;
-  std::string input;                                        // the .gsd or .ir file; explain: or a code
-  std::string output;                                       // -o
+  std::string input;   // the .gsd or .ir file; explain: or a code
+  std::string output;  // -o
 
   // Layout
-  std::string mesh;                                         // "a=2,b=4"
+  std::string mesh;  // "a=2,b=4"
   std::optional<std::int64_t> devices;
   std::vector<std::string> layouts;
   std::string platform;
@@ -30,7 +30,7 @@ struct Options {
   std::vector<std::string> importPaths;
 
   // Output and optimisation
-  std::vector<std::pair<std::string, std::string>> emit;    // kind, path (empty: by default)
+  std::vector<std::pair<std::string, std::string>> emit;  // kind, path (empty: by default)
   std::string target, cpu;
   int optimization = 3;
   bool debug = false;
@@ -45,18 +45,18 @@ struct Options {
   std::int64_t errorLimit = 20;
   bool warningsAsErrors = false;
   bool noWarnings = false;
-  std::vector<std::string> silenced;                        // -Wno-NAME
-  std::vector<std::string> remarks;                         // -RNAME
+  std::vector<std::string> silenced;  // -Wno-NAME
+  std::vector<std::string> remarks;   // -RNAME
   bool verbose = false;
   bool quiet = false;
 
   // run, verify, explain
   bool mpi = false;
-  std::vector<std::string> arguments;                       // after --
-  std::string counts = "1,2,3,4,8";                         // verify -n
-  std::int64_t steps = 3;                                   // verify: training steps
-  bool planOnly = false;                                    // explain --plan
-  std::int64_t line = 0;                                    // explain --line
+  std::vector<std::string> arguments;  // after --
+  std::string counts = "1,2,3,4,8";    // verify -n
+  std::int64_t steps = 3;              // verify: training steps
+  bool planOnly = false;               // explain --plan
+  std::int64_t line = 0;               // explain --line
 };
 
 // Fills `options`. When there is nothing more to do (help, version, a usage error) the exit code comes back.

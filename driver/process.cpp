@@ -26,8 +26,9 @@ void forward(int signal) {
 
 }  // namespace
 
-int runProcess(const std::vector<std::string>& command, const std::vector<std::pair<std::string, std::string>>& environment,
-               bool quiet, bool forwardAsUsr2, std::string& error) {
+int runProcess(const std::vector<std::string>& command,
+               const std::vector<std::pair<std::string, std::string>>& environment, bool quiet, bool forwardAsUsr2,
+               std::string& error) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

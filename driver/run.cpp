@@ -54,12 +54,13 @@ std::string cacheKey(Session& session, const Partitioned& partitioned) {
     hash.add(session.sources().name(file));
     hash.add(session.sources().text(file));
   }
-  hash.add(options.target + "|" + options.cpu + "|" + std::to_string(options.optimization) + "|" + std::to_string(options.threads) +
-           (options.debug ? "|g" : "|"));
+  hash.add(options.target + "|" + options.cpu + "|" + std::to_string(options.optimization) + "|" +
+           std::to_string(options.threads) + (options.debug ? "|g" : "|"));
   for (const std::string& path : {findInstallation().runtime + "/libgshard_runtime.a", std::string("/proc/self/exe")}) {
     struct stat info = {};
     if (stat(path.c_str(), &info) == 0) {
-      hash.add(std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "." + std::to_string(info.st_size));
+      hash.add(std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "." +
+               std::to_string(info.st_size));
     }
   }
   return hash.text();
@@ -94,7 +95,8 @@ int runProgram(Session& session) {
     // Without words the main job: train where the program says so, else its first entry.
     std::string first = "train";
     bool trains = false;
-    for (const Function& function : partitioned.module.functions) trains = trains || function.kind == FunctionKind::Train;
+    for (const Function& function : partitioned.module.functions)
+      trains = trains || function.kind == FunctionKind::Train;
     for (const Function& function : partitioned.module.functions) {
       if (!trains && function.kind == FunctionKind::Entry && function.stage != Stage::Finish) {
         first = function.name.substr(0, function.name.find(".accumulate"));

@@ -20,12 +20,18 @@ void append(std::vector<double>& numbers, const std::string& bytes) {
 }
 
 bool decode(ReadTensor& tensor) {
-  if (tensor.dtype == "F32") append<float>(tensor.numbers, tensor.bytes);
-  else if (tensor.dtype == "F64") append<double>(tensor.numbers, tensor.bytes);
-  else if (tensor.dtype == "I32") append<std::int32_t>(tensor.numbers, tensor.bytes);
-  else if (tensor.dtype == "I64") append<std::int64_t>(tensor.numbers, tensor.bytes);
-  else if (tensor.dtype == "U8" || tensor.dtype == "BOOL") append<std::uint8_t>(tensor.numbers, tensor.bytes);
-  else return false;
+  if (tensor.dtype == "F32")
+    append<float>(tensor.numbers, tensor.bytes);
+  else if (tensor.dtype == "F64")
+    append<double>(tensor.numbers, tensor.bytes);
+  else if (tensor.dtype == "I32")
+    append<std::int32_t>(tensor.numbers, tensor.bytes);
+  else if (tensor.dtype == "I64")
+    append<std::int64_t>(tensor.numbers, tensor.bytes);
+  else if (tensor.dtype == "U8" || tensor.dtype == "BOOL")
+    append<std::uint8_t>(tensor.numbers, tensor.bytes);
+  else
+    return false;
   return true;
 }
 
@@ -46,7 +52,8 @@ std::optional<std::map<std::string, ReadTensor>> readSafetensors(const std::stri
     error = "`" + path + "`: the header ends after the file";
     return std::nullopt;
   }
-  const auto json = nlohmann::json::parse(bytes.begin() + 8, bytes.begin() + 8 + static_cast<std::ptrdiff_t>(header), nullptr, false);
+  const auto json =
+      nlohmann::json::parse(bytes.begin() + 8, bytes.begin() + 8 + static_cast<std::ptrdiff_t>(header), nullptr, false);
   if (!json.is_object()) {
     error = "`" + path + "`: the header is no JSON object";
     return std::nullopt;

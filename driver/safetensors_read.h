@@ -1,5 +1,5 @@
-// Reading what the produced binary wrote with -o or --checkpoint, to compare it. Apart from the runtime's own reader, which
-// belongs to the binary (the compiler includes nothing of runtime/ but abi.h).
+// Reading what the produced binary wrote with -o or --checkpoint, to compare it. Apart from the runtime's own reader,
+// which belongs to the binary (the compiler includes nothing of runtime/ but abi.h).
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace gshard {
 
 struct ReadTensor {
-  std::string dtype;                          // "F32"
+  std::string dtype;  // "F32"
   std::vector<std::int64_t> shape;
-  std::vector<double> numbers;                // exact for all dtypes but I64 beyond 2^53
+  std::vector<double> numbers;  // exact for all dtypes but I64 beyond 2^53
   std::string bytes;
 };
 

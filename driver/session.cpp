@@ -25,12 +25,16 @@ namespace {
 
 bool useColor(ColorMode mode) {
   switch (mode) {
-    case ColorMode::Always: return true;
-    case ColorMode::Never: return false;
-    case ColorMode::Auto: break;
+    case ColorMode::Always:
+      return true;
+    case ColorMode::Never:
+      return false;
+    case ColorMode::Auto:
+      break;
   }
   const char* term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr && (term == nullptr || std::strcmp(term, "dumb") != 0);
+  return isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr &&
+         (term == nullptr || std::strcmp(term, "dumb") != 0);
 }
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
@@ -41,11 +45,14 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
 
 bool Session::silenced(const Diagnostic& diagnostic) const {
   switch (diagnostic.severity) {
-    case Severity::Error: return false;
+    case Severity::Error:
+      return false;
     case Severity::Warning:
-      return options_.noWarnings || contains(options_.silenced, diagnostic.group) || contains(options_.silenced, diagnostic.code) ||
+      return options_.noWarnings || contains(options_.silenced, diagnostic.group) ||
+             contains(options_.silenced, diagnostic.code) ||
              (contains(options_.silenced, "perf") && diagnostic.code.starts_with("W04"));
-    case Severity::Remark: return !contains(options_.remarks, diagnostic.group);
+    case Severity::Remark:
+      return !contains(options_.remarks, diagnostic.group);
   }
   return false;
 }
@@ -64,9 +71,15 @@ bool Session::flush() {
       continue;
     }
     switch (options_.diagnostics) {
-      case DiagnosticsFormat::Text: std::fputs(renderText(diagnostic, sources_, render).c_str(), stderr); break;
-      case DiagnosticsFormat::Short: std::fputs(renderShort(diagnostic, sources_).c_str(), stderr); break;
-      case DiagnosticsFormat::Json: std::fputs(renderJson(diagnostic, sources_).c_str(), stderr); break;
+      case DiagnosticsFormat::Text:
+        std::fputs(renderText(diagnostic, sources_, render).c_str(), stderr);
+        break;
+      case DiagnosticsFormat::Short:
+        std::fputs(renderShort(diagnostic, sources_).c_str(), stderr);
+        break;
+      case DiagnosticsFormat::Json:
+        std::fputs(renderJson(diagnostic, sources_).c_str(), stderr);
+        break;
     }
   }
   return failedNow;
@@ -78,20 +91,23 @@ ExitCode Session::exitCode() const {
   };
   for (const Diagnostic& diagnostic : sink_.diagnostics()) {
     if (diagnostic.severity != Severity::Error) continue;
-    if (isOne(diagnostic, {sema::diag::FileNotReadable.name, diag::FileUnreadable.name, diag::FileUnwritable.name})) return kInputOutput;
-    if (isOne(diagnostic, {sema::diag::MeshOption.name, sema::diag::DefineUnknown.name, sema::diag::DefineValue.name, diag::UnknownPlatform.name,
-                           diag::UnknownPass.name, diag::TargetUnknown.name, diag::TargetNotHere.name, diag::StandardOutputTwice.name, diag::UnknownCode.name})) {
+    if (isOne(diagnostic, {sema::diag::FileNotReadable.name, diag::FileUnreadable.name, diag::FileUnwritable.name}))
+      return kInputOutput;
+    if (isOne(diagnostic, {sema::diag::MeshOption.name, sema::diag::DefineUnknown.name, sema::diag::DefineValue.name,
+                           diag::UnknownPlatform.name, diag::UnknownPass.name, diag::TargetUnknown.name,
+                           diag::TargetNotHere.name, diag::StandardOutputTwice.name, diag::UnknownCode.name})) {
       return kUsage;
     }
     return kProgramErrors;
   }
-  return kProgramErrors;                                    // warnings, with -Werror
+  return kProgramErrors;  // warnings, with -Werror
 }
 
 void Session::summarize() const {
   if (errors_ == 0 || options_.diagnostics == DiagnosticsFormat::Json) return;
   const std::string name = fs::path(options_.input).filename().string();
-  const std::string hidden = errors_ > options_.errorLimit ? " (" + std::to_string(options_.errorLimit) + " shown)" : "";
+  const std::string hidden =
+      errors_ > options_.errorLimit ? " (" + std::to_string(options_.errorLimit) + " shown)" : "";
   std::fprintf(stderr, "error: %s in %s%s\n", plural(errors_, "error").c_str(), name.c_str(), hidden.c_str());
 }
 
@@ -99,7 +115,8 @@ void Session::printTimes() const {
   double total = 0;
   for (const StageTime& time : times_) total += time.seconds;
   for (const StageTime& time : times_) {
-    std::fprintf(stderr, "%9.3f ms %5.1f %%  %s", time.seconds * 1e3, total > 0 ? 100 * time.seconds / total : 0.0, time.name.c_str());
+    std::fprintf(stderr, "%9.3f ms %5.1f %%  %s", time.seconds * 1e3, total > 0 ? 100 * time.seconds / total : 0.0,
+                 time.name.c_str());
     if (time.ops >= 0) std::fprintf(stderr, "  (%lld ops)", static_cast<long long>(time.ops));
     std::fputc('\n', stderr);
   }
@@ -111,7 +128,8 @@ Installation findInstallation() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
   Installation found;
   for (const fs::path& candidate : {self / "../share/gshard/stdlib", fs::path(GSHARD_SOURCE_STDLIB)}) {
-    if (found.stdlib.empty() && fs::exists(candidate / "prelude.gsd", error)) found.stdlib = fs::weakly_canonical(candidate, error).string();
+    if (found.stdlib.empty() && fs::exists(candidate / "prelude.gsd", error))
+      found.stdlib = fs::weakly_canonical(candidate, error).string();
   }
   for (const fs::path& candidate : {self / "../share/gshard/errors", fs::path(GSHARD_SOURCE_ERRORS)}) {
     if (found.errorIndex.empty() && fs::is_directory(candidate, error)) found.errorIndex = candidate.string();

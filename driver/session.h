@@ -32,12 +32,12 @@ class Session {
   CollectingSink& sink() { return sink_; }
   std::vector<StageTime>& times() { return times_; }
 
-  // Prints what was reported since the last call to stderr; remarks only in their groups. With -Werror warnings count as
-  // errors. True when there were errors.
+  // Prints what was reported since the last call to stderr; remarks only in their groups. With -Werror warnings count
+  // as errors. True when there were errors.
   bool flush();
   bool failed() const { return errors_ > 0; }
-  // What errors end a run with: options that name nothing are usage, files that cannot be read or written I/O, all else is
-  // the program's. The first error decides.
+  // What errors end a run with: options that name nothing are usage, files that cannot be read or written I/O, all else
+  // is the program's. The first error decides.
   ExitCode exitCode() const;
   // The line that closes a run with errors: "error: 2 errors in digits_mlp.gsd".
   void summarize() const;
@@ -54,13 +54,13 @@ class Session {
   std::vector<StageTime> times_;
 };
 
-// Folders of this installation: next to the executable in a build tree, share/ and lib/ in an install tree. GSHARD_RUNTIME
-// and GSHARD_PATH of the environment come first.
+// Folders of this installation: next to the executable in a build tree, share/ and lib/ in an install tree.
+// GSHARD_RUNTIME and GSHARD_PATH of the environment come first.
 struct Installation {
   std::string stdlib, runtime, errorIndex;
 };
 Installation findInstallation();
-std::vector<std::string> environmentPaths();                // of GSHARD_PATH
+std::vector<std::string> environmentPaths();  // of GSHARD_PATH
 
 // Writes to a temporary name beside `path` and renames it, so nothing half-written is ever seen. `-` is stdout.
 bool writeFile(const std::string& path, const std::string& bytes, DiagSink& diag);

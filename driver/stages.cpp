@@ -50,7 +50,9 @@ FileId loadInput(Session& session) {
   throw Stopped{kInputOutput};
 }
 
-bool isIr(const Session& session) { return session.options().input.ends_with(".ir"); }
+bool isIr(const Session& session) {
+  return session.options().input.ends_with(".ir");
+}
 
 std::vector<Pass> allPasses() {
   std::vector<Pass> passes(globalPipeline().begin(), globalPipeline().end());
@@ -69,8 +71,10 @@ void checkPassNames(Session& session) {
   }
   if (name.empty() || name == "all" || std::find(names.begin(), names.end(), name) != names.end()) return;
   auto builder = session.sink().emit({}, diag::UnknownPass, name);
-  if (const auto near = suggest(name, names)) builder.help("did you mean `" + *near + "`?");
-  else builder.help("passes: " + join(names, ", "));
+  if (const auto near = suggest(name, names))
+    builder.help("did you mean `" + *near + "`?");
+  else
+    builder.help("passes: " + join(names, ", "));
   // The builder reports when it ends, which has to be before the stop.
 }
 
@@ -78,7 +82,9 @@ void checkPassNames(Session& session) {
 bool isSpmd(const Module& module) {
   for (const Function& function : module.functions) {
     for (const Op& op : function.ops) {
-      if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllGather || op.kind == OpKind::ReduceScatter || op.kind == OpKind::Exchange) return true;
+      if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllGather || op.kind == OpKind::ReduceScatter ||
+          op.kind == OpKind::Exchange)
+        return true;
     }
   }
   return false;
@@ -102,7 +108,8 @@ std::unique_ptr<ast::File> parseInput(Session& session) {
 void runPipeline(Session& session, Module& module, std::span<const Pass> passes) {
   const PassOptions options{.strictSharding = session.options().strictSharding};
   PassContext context{options, session.sink()};
-  const PassRun run = runPasses(module, passes, context, {.dumpAfter = session.options().dumpAfter, .checkRoundTrip = false});
+  const PassRun run =
+      runPasses(module, passes, context, {.dumpAfter = session.options().dumpAfter, .checkRoundTrip = false});
   for (const PassRecord& record : run.records) {
     session.times().push_back({record.name, record.seconds, record.ops});
     if (record.text) std::printf("// ---- after %s\n%s", record.name.c_str(), record.text->c_str());

@@ -17,8 +17,8 @@ struct Stopped {
 };
 
 struct Partitioned {
-  std::string globalText, shardedText;                      // kept when they are to be emitted
-  Module module;                                            // SPMD form
+  std::string globalText, shardedText;  // kept when they are to be emitted
+  Module module;                        // SPMD form
   CommPlan plan;
 };
 

@@ -1,6 +1,6 @@
-// gshardc verify: compiles and runs the program once per device count and compares every entry's results, the losses of the
-// first training steps and the parameters after them with one device. Bit-equal where no float is summed, else within 1e-4
-// of the tensor's largest magnitude (design.md section 8).
+// gshardc verify: compiles and runs the program once per device count and compares every entry's results, the losses of
+// the first training steps and the parameters after them with one device. Bit-equal where no float is summed, else
+// within 1e-4 of the tensor's largest magnitude (design.md section 8).
 #include <unistd.h>
 
 #include <cmath>
@@ -26,10 +26,10 @@ using Tensors = std::map<std::string, ReadTensor>;
 
 struct Outcome {
   bool skipped = false;
-  std::string reason;                                       // of the skip
+  std::string reason;  // of the skip
   std::int64_t devices = 1;
-  Tensors tensors;                                          // "predict result", "parameter net.w1", "loss per step"
-  std::map<std::string, bool> sums;                         // per tensor: may floats be summed on the way?
+  Tensors tensors;                   // "predict result", "parameter net.w1", "loss per step"
+  std::map<std::string, bool> sums;  // per tensor: may floats be summed on the way?
 };
 
 constexpr double kTolerance = 1e-4;
@@ -48,7 +48,9 @@ bool sumsFloats(const Module& module, const std::string& entry) {
 
 class ScratchFolder {
  public:
-  ScratchFolder() : path_(fs::temp_directory_path() / ("gshardc-verify-" + std::to_string(getpid()))) { fs::create_directories(path_); }
+  ScratchFolder() : path_(fs::temp_directory_path() / ("gshardc-verify-" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
   ~ScratchFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
@@ -71,8 +73,8 @@ void runOrStop(const std::vector<std::string>& command, std::int64_t devices, bo
   std::string error;
   const int code = runProcess(words, environment, true, mpi, error);
   if (code == 0) return;
-  std::fprintf(stderr, "error: on %s `%s` ended with %d%s%s\n", plural(devices, "device").c_str(), join(command, " ").c_str(), code,
-               error.empty() ? "" : ": ", error.c_str());
+  std::fprintf(stderr, "error: on %s `%s` ended with %d%s%s\n", plural(devices, "device").c_str(),
+               join(command, " ").c_str(), code, error.empty() ? "" : ": ", error.c_str());
   throw Stopped{kProgramErrors};
 }
 
@@ -91,7 +93,8 @@ ReadTensor readLosses(const fs::path& path) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("step") && json.contains("loss")) losses.numbers.push_back(json["loss"].get<double>());
+    if (json.is_object() && json.contains("step") && json.contains("loss"))
+      losses.numbers.push_back(json["loss"].get<double>());
   }
   losses.shape = {static_cast<std::int64_t>(losses.numbers.size())};
   losses.bytes.assign(reinterpret_cast<const char*>(losses.numbers.data()), losses.numbers.size() * sizeof(double));
@@ -153,8 +156,9 @@ Outcome runOnce(const Options& options, const fs::path& folder) {
   }
   if (trains) {
     const fs::path checkpoint = folder / "checkpoint", metrics = folder / "metrics.jsonl";
-    runOrStop({binary.string(), "train", "-q", "--steps", std::to_string(options.steps), "--checkpoint", checkpoint.string(),
-               "--metrics", metrics.string()}, outcome.devices, options.mpi);
+    runOrStop({binary.string(), "train", "-q", "--steps", std::to_string(options.steps), "--checkpoint",
+               checkpoint.string(), "--metrics", metrics.string()},
+              outcome.devices, options.mpi);
     outcome.tensors.emplace("loss per step", readLosses(metrics));
     for (auto& [name, tensor] : readOrStop(checkpoint / ("step-" + std::to_string(options.steps) + ".safetensors"))) {
       outcome.tensors.emplace("after " + plural(options.steps, "step") + " " + name, std::move(tensor));
@@ -191,7 +195,8 @@ std::string shortNumber(double value) {
 }
 
 bool report(const std::string& count, const Outcome& base, const Outcome& outcome) {
-  std::printf("%s:\n", count.find('x') == std::string::npos ? plural(outcome.devices, "device").c_str() : (count + " devices").c_str());
+  std::printf("%s:\n", count.find('x') == std::string::npos ? plural(outcome.devices, "device").c_str()
+                                                            : (count + " devices").c_str());
   bool equal = true;
   for (const auto& [name, tensor] : base.tensors) {
     const auto other = outcome.tensors.find(name);
@@ -203,11 +208,15 @@ bool report(const std::string& count, const Outcome& base, const Outcome& outcom
     const Difference difference = compare(tensor, other->second);
     const auto sums = base.sums.find(name);
     const bool maySum = sums == base.sums.end() || sums->second;
-    const bool same = difference.shapes && (difference.bits || (maySum && difference.value <= kTolerance * difference.scale));
+    const bool same =
+        difference.shapes && (difference.bits || (maySum && difference.value <= kTolerance * difference.scale));
     equal = equal && same;
-    std::printf("  %-40s %s\n", name.c_str(), !difference.shapes ? "another shape or type"
-                : difference.bits ? "equal bits"
-                : ("largest difference " + shortNumber(difference.value) + " of " + shortNumber(difference.scale) + (same ? "" : "   DIFFERS")).c_str());
+    std::printf("  %-40s %s\n", name.c_str(),
+                !difference.shapes ? "another shape or type"
+                : difference.bits  ? "equal bits"
+                                   : ("largest difference " + shortNumber(difference.value) + " of " +
+                                     shortNumber(difference.scale) + (same ? "" : "   DIFFERS"))
+                                        .c_str());
   }
   return equal;
 }
@@ -237,7 +246,8 @@ int runVerify(const Options& given) {
   };
   for (const std::string& count : splitText(given.counts, ',')) {
     for (const std::string& size : splitText(count, 'x')) {
-      if (size.empty() || size.size() > 6 || size.find_first_not_of("0123456789") != std::string::npos || std::stoll(size) < 1) {
+      if (size.empty() || size.size() > 6 || size.find_first_not_of("0123456789") != std::string::npos ||
+          std::stoll(size) < 1) {
         std::fprintf(stderr, "gshardc: -n: `%s` is no device count\n", count.c_str());
         return kUsage;
       }
@@ -245,7 +255,8 @@ int runVerify(const Options& given) {
   }
   Outcome base = once("1");
   if (base.skipped) {
-    // Its integer splits do not fit one device. Annotations change no result: without any it is what all are compared with.
+    // Its integer splits do not fit one device. Annotations change no result: without any it is what all are compared
+    // with.
     Options plain = optionsFor(given, "1", nullptr);
     const fs::path layout = scratch.path() / "none.gsd";
     std::ofstream(layout) << "\n";

@@ -5,7 +5,7 @@
 
 namespace gshard {
 
-std::string versionNumber();                  // "0.1.0"
-std::string versionText();                    // for --version: first line "gshardc 0.1.0"
+std::string versionNumber();  // "0.1.0"
+std::string versionText();    // for --version: first line "gshardc 0.1.0"
 
 }  // namespace gshard

@@ -1,7 +1,7 @@
 // The AST: what was written, as plain data. Nodes do not check, print or resolve themselves; names are unresolved text.
 // Every node has the range it was written in, every identifier its own (`Name`). Expressions, statements, types and
-// declarations are each one struct with a `std::variant`, so a visit that forgets a kind does not compile. Over 400 lines because it is
-// the one list of all nodes, a third of it comments.
+// declarations are each one struct with a `std::variant`, so a visit that forgets a kind does not compile. Over 400
+// lines because it is the one list of all nodes, a third of it comments.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,22 @@ struct DottedName {
 
 /// What could not be parsed; already reported. Sema gives it the error type and stays silent.
 struct ErrorExpr {};
-struct IntLiteral { std::int64_t value = 0; };
-struct FloatLiteral { double value = 0; };
-struct BoolLiteral { bool value = false; };
-struct StringLiteral { std::string value; };           // escapes resolved
+struct IntLiteral {
+  std::int64_t value = 0;
+};
+struct FloatLiteral {
+  double value = 0;
+};
+struct BoolLiteral {
+  bool value = false;
+};
+struct StringLiteral {
+  std::string value;
+};  // escapes resolved
 struct NoneLiteral {};
-struct NameRef { std::string name; };                   // range: that of the expression
+struct NameRef {
+  std::string name;
+};  // range: that of the expression
 
 /// `route.aux_loss`, `nn.cross_entropy`, `net.embed`: modules, records and sub-models look alike.
 struct Member {
@@ -56,7 +66,7 @@ struct Member {
 
 /// `x` or `axis: 1`. Positional ones come first (checked by the parser).
 struct Argument {
-  Name name;                                            // absent: positional
+  Name name;  // absent: positional
   ExprPtr value;
   SourceRange range;
 };
@@ -67,11 +77,11 @@ struct Call {
   std::vector<Argument> arguments;
 };
 
-/// One item between the brackets of an index: `i`, `none` (a NoneLiteral), or a slice `low:high:step` of which each part
-/// may be null.
+/// One item between the brackets of an index: `i`, `none` (a NoneLiteral), or a slice `low:high:step` of which each
+/// part may be null.
 struct IndexItem {
   bool isSlice = false;
-  ExprPtr index;                                        // when not a slice
+  ExprPtr index;  // when not a slice
   ExprPtr low, high, step;
   SourceRange range;
 };
@@ -79,7 +89,7 @@ struct IndexItem {
 /// `x[1:, ::2, none, i]`, also the indexing of compile-time lists.
 struct Index {
   ExprPtr object;
-  std::vector<IndexItem> items;                         // at least one
+  std::vector<IndexItem> items;  // at least one
 };
 
 enum class UnaryOp { Negate, Not };
@@ -124,20 +134,20 @@ struct IfExpr {
     ExprPtr condition;
     ExprPtr value;
   };
-  std::vector<Arm> arms;                                // at least one
-  ExprPtr otherwise;                                    // never null
+  std::vector<Arm> arms;  // at least one
+  ExprPtr otherwise;      // never null
 };
 
 /// `a + b @split(0, data) @open`: annotations of the whole expression before them.
 struct AnnotatedExpr {
   ExprPtr operand;
-  std::vector<Annotation> annotations;                  // at least one
+  std::vector<Annotation> annotations;  // at least one
 };
 
 struct Expr {
-  using Node = std::variant<ErrorExpr, IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, NameRef, Member,
-                            Call, Index, Unary, Binary, RangeExpr, ListExpr, Comprehension, TupleExpr, IfExpr,
-                            AnnotatedExpr>;
+  using Node =
+      std::variant<ErrorExpr, IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, NameRef, Member, Call,
+                   Index, Unary, Binary, RangeExpr, ListExpr, Comprehension, TupleExpr, IfExpr, AnnotatedExpr>;
   SourceRange range;
   Node node;
 };
@@ -149,7 +159,7 @@ struct Expr {
 /// expression.
 struct SplitAnnotation {
   ExprPtr dim;
-  std::vector<ExprPtr> parts;                           // at least one
+  std::vector<ExprPtr> parts;  // at least one
 };
 
 /// `@replicate`
@@ -158,7 +168,7 @@ struct ReplicateAnnotation {};
 /// `@shard([a, _, (b, c)])`: all dims at once.
 struct ShardAnnotation {
   struct Dim {
-    std::vector<Name> axes;                             // major first; empty for `_`
+    std::vector<Name> axes;  // major first; empty for `_`
     SourceRange range;
   };
   std::vector<Dim> dims;
@@ -168,7 +178,7 @@ struct ShardAnnotation {
 struct DeviceListAnnotation {
   ExprPtr tiles;
   ExprPtr devices;
-  ExprPtr copies;                                       // null: 1
+  ExprPtr copies;  // null: 1
 };
 
 /// `@open`, `@stored`: after a split
@@ -177,7 +187,7 @@ struct StoredAnnotation {};
 
 /// `@partial(axis, …)`: results of manual functions
 struct PartialAnnotation {
-  std::vector<Name> axes;                               // at least one
+  std::vector<Name> axes;  // at least one
 };
 
 /// `@remat`
@@ -200,11 +210,11 @@ struct Dim {
   SourceRange range;
 };
 
-/// `f32[B, 4*H]`, `f32[]`, `real`, `T[...S]`, `int`, `string`, `dtype`, `axis`: a name with or without a shape. Whether a
-/// bare name is a run-time scalar or a compile-time type is sema's to say.
+/// `f32[B, 4*H]`, `f32[]`, `real`, `T[...S]`, `int`, `string`, `dtype`, `axis`: a name with or without a shape. Whether
+/// a bare name is a run-time scalar or a compile-time type is sema's to say.
 struct NamedType {
   Name name;
-  bool hasShape = false;                                // `f32[]` has one, `f32` has none
+  bool hasShape = false;  // `f32[]` has one, `f32` has none
   std::vector<Dim> dims;
 };
 
@@ -224,7 +234,7 @@ struct ErrorType {};
 /// A type and the annotations written after it (also inside a tuple: `(f32[B] @split(0, data), f32)`).
 struct Type {
   using Node = std::variant<NamedType, TupleType, ListType, ErrorType>;
-  SourceRange range;                                    // without the annotations
+  SourceRange range;  // without the annotations
   Node node;
   std::vector<Annotation> annotations;
 };
@@ -233,14 +243,14 @@ struct Type {
 
 struct Block {
   std::vector<StmtPtr> statements;
-  SourceRange range;                                    // with the braces
+  SourceRange range;  // with the braces
 };
 
 /// `x: f32[B, 64] @split(0, data) = default`, of functions, models and optimizers.
 struct Parameter {
   Name name;
   TypePtr type;
-  ExprPtr defaultValue;                                 // null: none
+  ExprPtr defaultValue;  // null: none
   SourceRange range;
 };
 
@@ -258,17 +268,17 @@ struct FnDecl {
   Name name;
   std::vector<Generic> generics;
   std::vector<Parameter> parameters;
-  TypePtr result;                                       // null: left out
-  std::vector<Name> manualOver;                         // axes; empty: not manual
+  TypePtr result;                // null: left out
+  std::vector<Name> manualOver;  // axes; empty: not manual
   Block body;
-  std::string doc;                                      // text of the `///` lines before it, without the slashes
+  std::string doc;  // text of the `///` lines before it, without the slashes
 };
 
 /// `let x = e`, `let (a, b) = e`, `let x: T = e`; top level, model member or statement.
 struct Let {
-  std::vector<Name> names;                              // one, or two and more when `isTuple`; `_` throws away
+  std::vector<Name> names;  // one, or two and more when `isTuple`; `_` throws away
   bool isTuple = false;
-  TypePtr type;                                         // null: inferred
+  TypePtr type;  // null: inferred
   ExprPtr value;
   std::string doc;
 };
@@ -284,7 +294,7 @@ struct ParamDecl {
 /// `state m: T = init`, `state m = zeros_like(w)`; model member or statement.
 struct StateDecl {
   Name name;
-  TypePtr type;                                         // null: that of the initialiser
+  TypePtr type;  // null: that of the initialiser
   ExprPtr init;
   std::string doc;
 };
@@ -326,7 +336,7 @@ struct If {
     ExprPtr condition;
     Block body;
   };
-  std::vector<Arm> arms;                                // at least one
+  std::vector<Arm> arms;  // at least one
   std::optional<Block> otherwise;
 };
 
@@ -345,7 +355,7 @@ struct ImportDecl {
 /// `const hidden: int = 256`
 struct ConstDecl {
   Name name;
-  TypePtr type;                                         // null: inferred
+  TypePtr type;  // null: inferred
   ExprPtr value;
   std::string doc;
 };
@@ -381,14 +391,14 @@ struct OptimizerDecl {
 struct PatternSegment {
   enum class Kind { Name, Index, Star, DoubleStar };
   Kind kind = Kind::Name;
-  std::string name;                                     // of a Name
-  std::int64_t index = 0;                               // of an Index
+  std::string name;        // of a Name
+  std::int64_t index = 0;  // of an Index
   SourceRange range;
 };
 
 /// `net.**.adam.*`
 struct PathPattern {
-  std::vector<PatternSegment> segments;                 // at least one
+  std::vector<PatternSegment> segments;  // at least one
   SourceRange range;
 };
 
@@ -397,7 +407,7 @@ struct TrainDecl {
   struct Optimizer {
     DottedName name;
     std::vector<Argument> arguments;
-    std::vector<PathPattern> patterns;                  // empty: every parameter
+    std::vector<PathPattern> patterns;  // empty: every parameter
     SourceRange range;
   };
   struct Option {
@@ -405,18 +415,19 @@ struct TrainDecl {
     ExprPtr value;
   };
   DottedName function;
-  std::vector<Optimizer> optimizers;                    // at least one
+  std::vector<Optimizer> optimizers;  // at least one
   std::vector<Option> options;
 };
 
 /// `shard net.**.adam.*, head.w @split(0, data) @open`
 struct ShardDecl {
-  std::vector<PathPattern> patterns;                    // at least one
-  std::vector<Annotation> annotations;                  // at least one
+  std::vector<PathPattern> patterns;    // at least one
+  std::vector<Annotation> annotations;  // at least one
 };
 
 struct Decl {
-  using Node = std::variant<ImportDecl, ConstDecl, MeshDecl, FnDecl, ModelDecl, OptimizerDecl, Let, TrainDecl, ShardDecl>;
+  using Node =
+      std::variant<ImportDecl, ConstDecl, MeshDecl, FnDecl, ModelDecl, OptimizerDecl, Let, TrainDecl, ShardDecl>;
   SourceRange range;
   Node node;
 };

@@ -1,5 +1,5 @@
-// The AST as text: declarations and statements as an indented tree, expressions fully parenthesised (operator first), so
-// that a test sees precedence; see ast_printer.h. The forms as written, for messages, are in expr_printer.cpp.
+// The AST as text: declarations and statements as an indented tree, expressions fully parenthesised (operator first),
+// so that a test sees precedence; see ast_printer.h. The forms as written, for messages, are in expr_printer.cpp.
 #include "frontend/ast_printer.h"
 
 #include "support/text.h"
@@ -27,10 +27,18 @@ std::string pattern(const PathPattern& pattern) {
   std::vector<std::string> parts;
   for (const PatternSegment& segment : pattern.segments) {
     switch (segment.kind) {
-      case PatternSegment::Kind::Name: parts.push_back(segment.name); break;
-      case PatternSegment::Kind::Index: parts.push_back(std::to_string(segment.index)); break;
-      case PatternSegment::Kind::Star: parts.push_back("*"); break;
-      case PatternSegment::Kind::DoubleStar: parts.push_back("**"); break;
+      case PatternSegment::Kind::Name:
+        parts.push_back(segment.name);
+        break;
+      case PatternSegment::Kind::Index:
+        parts.push_back(std::to_string(segment.index));
+        break;
+      case PatternSegment::Kind::Star:
+        parts.push_back("*");
+        break;
+      case PatternSegment::Kind::DoubleStar:
+        parts.push_back("**");
+        break;
     }
   }
   return gshard::join(parts, ".");
@@ -38,7 +46,9 @@ std::string pattern(const PathPattern& pattern) {
 
 std::string sexpr(const Expr& expr);
 
-std::string optional(const ExprPtr& expr) { return expr ? sexpr(*expr) : ""; }
+std::string optional(const ExprPtr& expr) {
+  return expr ? sexpr(*expr) : "";
+}
 
 std::string item(const IndexItem& item) {
   if (!item.isSlice) return sexpr(*item.index);
@@ -125,7 +135,9 @@ class TreePrinter {
     for (const std::string& one : splitText(text, '\n')) line(one.empty() ? "///" : "/// " + one);
   }
 
-  static std::string typed(const TypePtr& type) { return type ? ": " + printType(*type) + suffix(type->annotations) : ""; }
+  static std::string typed(const TypePtr& type) {
+    return type ? ": " + printType(*type) + suffix(type->annotations) : "";
+  }
 
   void block(const Block& block) {
     ++depth_;
@@ -159,12 +171,19 @@ class TreePrinter {
     std::vector<std::string> generics;
     for (const Generic& generic : d.generics) {
       switch (generic.kind) {
-        case Generic::Kind::Dim: generics.push_back(generic.name.text); break;
-        case Generic::Kind::Dims: generics.push_back("..." + generic.name.text); break;
-        case Generic::Kind::Dtype: generics.push_back(generic.name.text + ": dtype"); break;
+        case Generic::Kind::Dim:
+          generics.push_back(generic.name.text);
+          break;
+        case Generic::Kind::Dims:
+          generics.push_back("..." + generic.name.text);
+          break;
+        case Generic::Kind::Dtype:
+          generics.push_back(generic.name.text + ": dtype");
+          break;
       }
     }
-    line((d.isEntry ? "entry fn " : "fn ") + d.name.text + (generics.empty() ? "" : "[" + gshard::join(generics, ", ") + "]"));
+    line((d.isEntry ? "entry fn " : "fn ") + d.name.text +
+         (generics.empty() ? "" : "[" + gshard::join(generics, ", ") + "]"));
     ++depth_;
     parameters(d.parameters);
     if (d.result) line("result" + typed(d.result));
@@ -262,6 +281,8 @@ class TreePrinter {
 
 }  // namespace
 
-std::string printAst(const File& file) { return TreePrinter().file(file); }
+std::string printAst(const File& file) {
+  return TreePrinter().file(file);
+}
 
 }  // namespace gshard

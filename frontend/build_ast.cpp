@@ -49,7 +49,7 @@ std::string AstBuilder::doc(const antlr4::ParserRuleContext* context) const {
     next = static_cast<std::uint32_t>(before[--from]->getLine());
   }
   const std::size_t start = context->start->getTokenIndex();
-  const std::size_t previous = start - before.size();     // of the visible token before, plus one
+  const std::size_t previous = start - before.size();  // of the visible token before, plus one
   for (std::size_t i = from; i < before.size(); ++i) {
     const bool trailing = previous > 0 && tree_.stream.get(previous - 1)->getLine() == before[i]->getLine();
     if (!trailing) add(before[i]);
@@ -68,22 +68,33 @@ void AstBuilder::file(GsdParser::FileContext& tree, File& file) {
     Decl decl;
     decl.range = range(context);
     antlr4::tree::ParseTree* child = context->children.at(0);
-    if (auto* c = dynamic_cast<GsdParser::ImportDeclContext*>(child)) decl.node = ImportDecl{dottedName(c->dottedName())};
-    else if (auto* c = dynamic_cast<GsdParser::ConstDeclContext*>(child)) decl.node = constant(c);
-    else if (auto* c = dynamic_cast<GsdParser::MeshDeclContext*>(child)) decl.node = mesh(c);
-    else if (auto* c = dynamic_cast<GsdParser::FnDeclContext*>(child)) decl.node = function(c);
-    else if (auto* c = dynamic_cast<GsdParser::ModelDeclContext*>(child)) decl.node = model(c);
-    else if (auto* c = dynamic_cast<GsdParser::OptimizerDeclContext*>(child)) decl.node = optimizer(c);
-    else if (auto* c = dynamic_cast<GsdParser::LetDeclContext*>(child)) decl.node = let(c);
-    else if (auto* c = dynamic_cast<GsdParser::TrainDeclContext*>(child)) decl.node = train(c);
-    else if (auto* c = dynamic_cast<GsdParser::ShardDeclContext*>(child)) decl.node = shard(c);
-    else continue;
+    if (auto* c = dynamic_cast<GsdParser::ImportDeclContext*>(child))
+      decl.node = ImportDecl{dottedName(c->dottedName())};
+    else if (auto* c = dynamic_cast<GsdParser::ConstDeclContext*>(child))
+      decl.node = constant(c);
+    else if (auto* c = dynamic_cast<GsdParser::MeshDeclContext*>(child))
+      decl.node = mesh(c);
+    else if (auto* c = dynamic_cast<GsdParser::FnDeclContext*>(child))
+      decl.node = function(c);
+    else if (auto* c = dynamic_cast<GsdParser::ModelDeclContext*>(child))
+      decl.node = model(c);
+    else if (auto* c = dynamic_cast<GsdParser::OptimizerDeclContext*>(child))
+      decl.node = optimizer(c);
+    else if (auto* c = dynamic_cast<GsdParser::LetDeclContext*>(child))
+      decl.node = let(c);
+    else if (auto* c = dynamic_cast<GsdParser::TrainDeclContext*>(child))
+      decl.node = train(c);
+    else if (auto* c = dynamic_cast<GsdParser::ShardDeclContext*>(child))
+      decl.node = shard(c);
+    else
+      continue;
     file.decls.push_back(std::move(decl));
   }
 }
 
 ConstDecl AstBuilder::constant(GsdParser::ConstDeclContext* context) {
-  return {name(context->name()), optionalType(context->annotatedType()), expression(context->expression()), doc(context)};
+  return {name(context->name()), optionalType(context->annotatedType()), expression(context->expression()),
+          doc(context)};
 }
 
 MeshDecl AstBuilder::mesh(GsdParser::MeshDeclContext* context) {
@@ -97,11 +108,12 @@ MeshDecl AstBuilder::mesh(GsdParser::MeshDeclContext* context) {
 FnDecl AstBuilder::function(GsdParser::FnDeclContext* context) {
   FnDecl result;
   result.isEntry = context->ENTRY() != nullptr;
-  const std::vector<GsdParser::NameContext*> names = context->name();      // its own, then those of `manual over`
+  const std::vector<GsdParser::NameContext*> names = context->name();  // its own, then those of `manual over`
   result.name = name(names.at(0));
   for (std::size_t i = 1; i < names.size(); ++i) result.manualOver.push_back(name(names[i]));
   if (context->generics()) {
-    for (GsdParser::GenericContext* generic : context->generics()->generic()) result.generics.push_back(this->generic(generic));
+    for (GsdParser::GenericContext* generic : context->generics()->generic())
+      result.generics.push_back(this->generic(generic));
   }
   result.parameters = parameters(context->parameters());
   result.result = optionalType(context->annotatedType());
@@ -142,8 +154,8 @@ ModelDecl AstBuilder::model(GsdParser::ModelDeclContext* context) {
 }
 
 OptimizerDecl AstBuilder::optimizer(GsdParser::OptimizerDeclContext* context) {
-  return {name(context->name(0)), parameters(context->parameters()), name(context->name(1)), name(context->name(2)),
-          block(context->block()), doc(context)};
+  return {name(context->name(0)), parameters(context->parameters()), name(context->name(1)),
+          name(context->name(2)), block(context->block()),           doc(context)};
 }
 
 TrainDecl AstBuilder::train(GsdParser::TrainDeclContext* context) {
@@ -178,10 +190,14 @@ PathPattern AstBuilder::pattern(GsdParser::PatternContext* context) {
   for (GsdParser::SegmentContext* segment : context->segment()) {
     const SourceRange where = range(segment);
     const std::string text(tree_.sources.text(where));
-    if (segment->name()) result.segments.push_back({PatternSegment::Kind::Name, text, 0, where});
-    else if (segment->STAR()) result.segments.push_back({PatternSegment::Kind::Star, "", 0, where});
-    else if (segment->POW()) result.segments.push_back({PatternSegment::Kind::DoubleStar, "", 0, where});
-    else indices(text, where, result);
+    if (segment->name())
+      result.segments.push_back({PatternSegment::Kind::Name, text, 0, where});
+    else if (segment->STAR())
+      result.segments.push_back({PatternSegment::Kind::Star, "", 0, where});
+    else if (segment->POW())
+      result.segments.push_back({PatternSegment::Kind::DoubleStar, "", 0, where});
+    else
+      indices(text, where, result);
   }
   return result;
 }
@@ -225,14 +241,19 @@ Block AstBuilder::memberBlock(GsdParser::MemberBlockContext* context) {
     auto stmt = std::make_unique<Stmt>();
     stmt->range = range(member);
     antlr4::tree::ParseTree* child = member->children.at(0);
-    if (auto* c = dynamic_cast<GsdParser::ParamMemberContext*>(child)) stmt->node = param(c);
-    else if (auto* c = dynamic_cast<GsdParser::StateDeclContext*>(child)) stmt->node = state(c);
-    else if (auto* c = dynamic_cast<GsdParser::LetDeclContext*>(child)) stmt->node = let(c);
-    else if (auto* c = dynamic_cast<GsdParser::FnDeclContext*>(child)) stmt->node = function(c);
+    if (auto* c = dynamic_cast<GsdParser::ParamMemberContext*>(child))
+      stmt->node = param(c);
+    else if (auto* c = dynamic_cast<GsdParser::StateDeclContext*>(child))
+      stmt->node = state(c);
+    else if (auto* c = dynamic_cast<GsdParser::LetDeclContext*>(child))
+      stmt->node = let(c);
+    else if (auto* c = dynamic_cast<GsdParser::FnDeclContext*>(child))
+      stmt->node = function(c);
     else if (auto* c = dynamic_cast<GsdParser::MemberForContext*>(child)) {
       stmt->node = For{name(c->name()), condition(c->expr()), memberBlock(c->memberBlock())};
     } else if (auto* c = dynamic_cast<GsdParser::MemberIfContext*>(child)) {
-      stmt->node = ifChain(c->expr(), c->memberBlock(), [this](GsdParser::MemberBlockContext* b) { return memberBlock(b); });
+      stmt->node =
+          ifChain(c->expr(), c->memberBlock(), [this](GsdParser::MemberBlockContext* b) { return memberBlock(b); });
     } else {
       continue;
     }
@@ -268,7 +289,8 @@ StateDecl AstBuilder::state(GsdParser::StateDeclContext* context) {
 template <class Blocks, class Build>
 If AstBuilder::ifChain(const std::vector<GsdParser::ExprContext*>& conditions, const Blocks& blocks, Build build) {
   If result;
-  for (std::size_t i = 0; i < conditions.size(); ++i) result.arms.push_back({condition(conditions[i]), build(blocks.at(i))});
+  for (std::size_t i = 0; i < conditions.size(); ++i)
+    result.arms.push_back({condition(conditions[i]), build(blocks.at(i))});
   if (blocks.size() > conditions.size()) result.otherwise = build(blocks.back());
   return result;
 }
@@ -281,8 +303,10 @@ Block AstBuilder::block(GsdParser::BlockContext* context) {
     auto stmt = std::make_unique<Stmt>();
     stmt->range = range(statement);
     antlr4::tree::ParseTree* child = statement->children.at(0);
-    if (auto* c = dynamic_cast<GsdParser::LetDeclContext*>(child)) stmt->node = let(c);
-    else if (auto* c = dynamic_cast<GsdParser::StateDeclContext*>(child)) stmt->node = state(c);
+    if (auto* c = dynamic_cast<GsdParser::LetDeclContext*>(child))
+      stmt->node = let(c);
+    else if (auto* c = dynamic_cast<GsdParser::StateDeclContext*>(child))
+      stmt->node = state(c);
     else if (auto* c = dynamic_cast<GsdParser::AssignmentContext*>(child)) {
       stmt->node = Assign{name(c->name()), expression(c->expression())};
     } else if (auto* c = dynamic_cast<GsdParser::ReportContext*>(child)) {
@@ -321,7 +345,9 @@ Loop AstBuilder::loop(GsdParser::LoopStatementContext* context) {
 
 // ---- types
 
-TypePtr AstBuilder::optionalType(GsdParser::AnnotatedTypeContext* context) { return context ? type(context) : nullptr; }
+TypePtr AstBuilder::optionalType(GsdParser::AnnotatedTypeContext* context) {
+  return context ? type(context) : nullptr;
+}
 
 TypePtr AstBuilder::type(GsdParser::AnnotatedTypeContext* context) {
   TypePtr result = plainType(context->type());
@@ -347,8 +373,10 @@ TypePtr AstBuilder::plainType(GsdParser::TypeContext* context) {
       for (GsdParser::DimContext* dim : context->dims()->dim()) {
         Dim one;
         one.range = range(dim);
-        if (dim->ELLIPSIS()) one.spread = name(dim->name());
-        else one.size = condition(dim->expr());
+        if (dim->ELLIPSIS())
+          one.spread = name(dim->name());
+        else
+          one.size = condition(dim->expr());
         named.dims.push_back(std::move(one));
       }
     }

@@ -90,7 +90,7 @@ class AstBuilder {
 
   const TreeContext& tree_;
   FileId file_;
-  std::int64_t depth_ = 0;                              // of expressions inside each other
+  std::int64_t depth_ = 0;  // of expressions inside each other
   bool tooDeepReported_ = false;
 };
 

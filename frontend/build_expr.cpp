@@ -1,5 +1,5 @@
-// ANTLR's tree to our AST: expressions and annotations. Checks what the grammar leaves open: the line of a call's bracket,
-// unchained comparisons and ranges, literals that fit, the form of each annotation.
+// ANTLR's tree to our AST: expressions and annotations. Checks what the grammar leaves open: the line of a call's
+// bracket, unchained comparisons and ranges, literals that fit, the form of each annotation.
 #include <charconv>
 #include <set>
 
@@ -16,24 +16,40 @@ using grammar::GsdParser;
 
 static BinaryOp binaryOp(std::size_t token) {
   switch (token) {
-    case GsdLexer::POW: return BinaryOp::Pow;
-    case GsdLexer::STAR: return BinaryOp::Mul;
-    case GsdLexer::SLASH: return BinaryOp::Div;
-    case GsdLexer::PERCENT: return BinaryOp::Mod;
-    case GsdLexer::PLUS: return BinaryOp::Add;
-    case GsdLexer::MINUS: return BinaryOp::Sub;
-    case GsdLexer::EQUAL: return BinaryOp::Equal;
-    case GsdLexer::NOT_EQUAL: return BinaryOp::NotEqual;
-    case GsdLexer::LESS: return BinaryOp::Less;
-    case GsdLexer::LESS_EQUAL: return BinaryOp::LessEqual;
-    case GsdLexer::GREATER: return BinaryOp::Greater;
-    case GsdLexer::GREATER_EQUAL: return BinaryOp::GreaterEqual;
-    case GsdLexer::AND: return BinaryOp::And;
-    default: return BinaryOp::Or;                       // token types are numbers of the grammar, not an enum of ours
+    case GsdLexer::POW:
+      return BinaryOp::Pow;
+    case GsdLexer::STAR:
+      return BinaryOp::Mul;
+    case GsdLexer::SLASH:
+      return BinaryOp::Div;
+    case GsdLexer::PERCENT:
+      return BinaryOp::Mod;
+    case GsdLexer::PLUS:
+      return BinaryOp::Add;
+    case GsdLexer::MINUS:
+      return BinaryOp::Sub;
+    case GsdLexer::EQUAL:
+      return BinaryOp::Equal;
+    case GsdLexer::NOT_EQUAL:
+      return BinaryOp::NotEqual;
+    case GsdLexer::LESS:
+      return BinaryOp::Less;
+    case GsdLexer::LESS_EQUAL:
+      return BinaryOp::LessEqual;
+    case GsdLexer::GREATER:
+      return BinaryOp::Greater;
+    case GsdLexer::GREATER_EQUAL:
+      return BinaryOp::GreaterEqual;
+    case GsdLexer::AND:
+      return BinaryOp::And;
+    default:
+      return BinaryOp::Or;  // token types are numbers of the grammar, not an enum of ours
   }
 }
 
-static bool isComparison(std::size_t token) { return token >= GsdLexer::EQUAL && token <= GsdLexer::GREATER; }
+static bool isComparison(std::size_t token) {
+  return token >= GsdLexer::EQUAL && token <= GsdLexer::GREATER;
+}
 
 ExprPtr AstBuilder::expression(GsdParser::ExpressionContext* context) {
   ExprPtr operand = expr(context->expr());
@@ -80,8 +96,10 @@ void AstBuilder::checkUnchained(GsdParser::ExprContext* context) {
   if (!comparisons && !ranges) return;
   auto report = tree_.sink.emit(range(context->op), diag::ChainedOperator, context->op->getText(), inner->getText());
   report.label(range(inner), "first one here");
-  if (comparisons) report.help("join two comparisons with `and`");
-  else report.help("a range has two ends; steps are made by multiplying the variable");
+  if (comparisons)
+    report.help("join two comparisons with `and`");
+  else
+    report.help("a range has two ends; steps are made by multiplying the variable");
 }
 
 ExprPtr AstBuilder::postfix(GsdParser::ExprContext* context) {
@@ -145,16 +163,26 @@ std::vector<Argument> AstBuilder::arguments(GsdParser::ArgumentsContext* context
 ExprPtr AstBuilder::primary(GsdParser::PrimaryContext* context) {
   const SourceRange where = range(context);
   switch (context->start->getType()) {
-    case GsdLexer::INT: return integer(where);
-    case GsdLexer::FLOAT: return floating(where);
-    case GsdLexer::STRING: return string(where);
-    case GsdLexer::TRUE: return make(where, BoolLiteral{true});
-    case GsdLexer::FALSE: return make(where, BoolLiteral{false});
-    case GsdLexer::NONE: return make(where, NoneLiteral{});
-    case GsdLexer::LPAREN: return parenthesised(context);
-    case GsdLexer::LBRACK: return list(context);
-    case GsdLexer::IF: return choice(context);
-    default: return make(where, NameRef{name(context->name()).text});
+    case GsdLexer::INT:
+      return integer(where);
+    case GsdLexer::FLOAT:
+      return floating(where);
+    case GsdLexer::STRING:
+      return string(where);
+    case GsdLexer::TRUE:
+      return make(where, BoolLiteral{true});
+    case GsdLexer::FALSE:
+      return make(where, BoolLiteral{false});
+    case GsdLexer::NONE:
+      return make(where, NoneLiteral{});
+    case GsdLexer::LPAREN:
+      return parenthesised(context);
+    case GsdLexer::LBRACK:
+      return list(context);
+    case GsdLexer::IF:
+      return choice(context);
+    default:
+      return make(where, NameRef{name(context->name()).text});
   }
 }
 
@@ -233,17 +261,29 @@ ExprPtr AstBuilder::string(SourceRange where) {
       continue;
     }
     switch (text[++i]) {
-      case 'n': literal.value += '\n'; break;
-      case 't': literal.value += '\t'; break;
-      case 'r': literal.value += '\r'; break;
-      case '"': literal.value += '"'; break;
-      case '\\': literal.value += '\\'; break;
+      case 'n':
+        literal.value += '\n';
+        break;
+      case 't':
+        literal.value += '\t';
+        break;
+      case 'r':
+        literal.value += '\r';
+        break;
+      case '"':
+        literal.value += '"';
+        break;
+      case '\\':
+        literal.value += '\\';
+        break;
       default: {
-        std::size_t length = 1;                         // of the escaped code point
-        while (i + length + 1 < text.size() && (static_cast<unsigned char>(text[i + length]) & 0xC0u) == 0x80u) ++length;
+        std::size_t length = 1;  // of the escaped code point
+        while (i + length + 1 < text.size() && (static_cast<unsigned char>(text[i + length]) & 0xC0u) == 0x80u)
+          ++length;
         const std::uint32_t at = where.begin + static_cast<std::uint32_t>(i) - 1;
-        tree_.sink.emit({where.file, at, at + 1 + static_cast<std::uint32_t>(length)}, diag::UnknownEscape,
-                        std::string(text.substr(i, length)))
+        tree_.sink
+            .emit({where.file, at, at + 1 + static_cast<std::uint32_t>(length)}, diag::UnknownEscape,
+                  std::string(text.substr(i, length)))
             .note("the escapes are `\\n`, `\\t`, `\\r`, `\\\"` and `\\\\`");
       }
     }
@@ -305,8 +345,10 @@ bool AstBuilder::annotation(GsdParser::AnnotationContext* context, Annotation& r
   const std::vector<std::string> known = {"open", "partial", "remat", "replicate", "shard", "split", "stored"};
   auto report = tree_.sink.emit(result.range, diag::UnknownAnnotation, word.text);
   const std::optional<std::string> close = suggest(word.text, known);
-  if (close) report.fix("did you mean `@" + *close + "`?", false, {{word.range, *close}});
-  else report.note("annotations are @" + gshard::join(known, ", @"));
+  if (close)
+    report.fix("did you mean `@" + *close + "`?", false, {{word.range, *close}});
+  else
+    report.note("annotations are @" + gshard::join(known, ", @"));
   return false;
 }
 
@@ -315,8 +357,10 @@ bool AstBuilder::splitAnnotation(std::vector<Argument>& arguments, Annotation& r
   if (arguments.size() < 2) return false;
   for (Argument& argument : arguments) {
     if (argument.name.present()) return false;
-    if (!split.dim) split.dim = std::move(argument.value);
-    else split.parts.push_back(std::move(argument.value));
+    if (!split.dim)
+      split.dim = std::move(argument.value);
+    else
+      split.parts.push_back(std::move(argument.value));
   }
   result.node = std::move(split);
   return true;
@@ -333,10 +377,14 @@ bool AstBuilder::shardAnnotation(std::vector<Argument>& arguments, Annotation& r
 bool AstBuilder::deviceList(std::vector<Argument>& arguments, Annotation& result) {
   DeviceListAnnotation list;
   for (Argument& argument : arguments) {
-    if (argument.name.text == "tiles") list.tiles = std::move(argument.value);
-    else if (argument.name.text == "devices") list.devices = std::move(argument.value);
-    else if (argument.name.text == "copies") list.copies = std::move(argument.value);
-    else return false;
+    if (argument.name.text == "tiles")
+      list.tiles = std::move(argument.value);
+    else if (argument.name.text == "devices")
+      list.devices = std::move(argument.value);
+    else if (argument.name.text == "copies")
+      list.copies = std::move(argument.value);
+    else
+      return false;
   }
   if (!list.tiles || !list.devices) return false;
   result.node = std::move(list);

@@ -1,5 +1,5 @@
-// Expressions, types and annotations as one would write them: single spaces, parentheses only where needed. For messages
-// and for the annotations in the tree of ast_printer.cpp.
+// Expressions, types and annotations as one would write them: single spaces, parentheses only where needed. For
+// messages and for the annotations in the tree of ast_printer.cpp.
 #include "frontend/ast_printer.h"
 #include "support/text.h"
 
@@ -21,20 +21,26 @@ enum Strength { kAnnotation, kRange, kOr, kAnd, kNot, kCompare, kAdd, kMul, kNeg
 
 Strength strength(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Pow: return kPow;
+    case BinaryOp::Pow:
+      return kPow;
     case BinaryOp::Mul:
     case BinaryOp::Div:
-    case BinaryOp::Mod: return kMul;
+    case BinaryOp::Mod:
+      return kMul;
     case BinaryOp::Add:
-    case BinaryOp::Sub: return kAdd;
+    case BinaryOp::Sub:
+      return kAdd;
     case BinaryOp::Equal:
     case BinaryOp::NotEqual:
     case BinaryOp::Less:
     case BinaryOp::LessEqual:
     case BinaryOp::Greater:
-    case BinaryOp::GreaterEqual: return kCompare;
-    case BinaryOp::And: return kAnd;
-    case BinaryOp::Or: return kOr;
+    case BinaryOp::GreaterEqual:
+      return kCompare;
+    case BinaryOp::And:
+      return kAnd;
+    case BinaryOp::Or:
+      return kOr;
   }
   return kPostfix;
 }
@@ -49,7 +55,8 @@ std::string listed(const std::vector<ExprPtr>& elements) {
 
 std::string item(const IndexItem& item) {
   if (!item.isSlice) return written(*item.index, kRange);
-  std::string text = (item.low ? written(*item.low, kRange) : "") + ":" + (item.high ? written(*item.high, kRange) : "");
+  std::string text =
+      (item.low ? written(*item.low, kRange) : "") + ":" + (item.high ? written(*item.high, kRange) : "");
   if (item.step) text += ":" + written(*item.step, kRange);
   return text;
 }
@@ -136,61 +143,64 @@ std::string shardDim(const ShardAnnotation::Dim& dim) {
 
 }  // namespace
 
-std::string printExpr(const Expr& expr) { return written(expr, kAnnotation); }
+std::string printExpr(const Expr& expr) {
+  return written(expr, kAnnotation);
+}
 
 std::string printType(const Type& type) {
-  return std::visit(
-      Overloaded{
-          [](const NamedType& t) {
-            if (!t.hasShape) return t.name.text;
-            std::vector<std::string> dims;
-            for (const Dim& dim : t.dims) dims.push_back(dim.size ? printExpr(*dim.size) : "..." + dim.spread.text);
-            return t.name.text + "[" + gshard::join(dims, ", ") + "]";
-          },
-          [](const TupleType& t) {
-            std::vector<std::string> parts;
-            for (const TypePtr& element : t.elements) {
-              std::string text = printType(*element);
-              for (const Annotation& annotation : element->annotations) text += " " + printAnnotation(annotation);
-              parts.push_back(text);
-            }
-            return "(" + gshard::join(parts, ", ") + ")";
-          },
-          [](const ListType& t) { return "[" + printType(*t.element) + "]"; },
-          [](const ErrorType&) -> std::string { return "…"; },
-      },
-      type.node);
+  return std::visit(Overloaded{
+                        [](const NamedType& t) {
+                          if (!t.hasShape) return t.name.text;
+                          std::vector<std::string> dims;
+                          for (const Dim& dim : t.dims)
+                            dims.push_back(dim.size ? printExpr(*dim.size) : "..." + dim.spread.text);
+                          return t.name.text + "[" + gshard::join(dims, ", ") + "]";
+                        },
+                        [](const TupleType& t) {
+                          std::vector<std::string> parts;
+                          for (const TypePtr& element : t.elements) {
+                            std::string text = printType(*element);
+                            for (const Annotation& annotation : element->annotations)
+                              text += " " + printAnnotation(annotation);
+                            parts.push_back(text);
+                          }
+                          return "(" + gshard::join(parts, ", ") + ")";
+                        },
+                        [](const ListType& t) { return "[" + printType(*t.element) + "]"; },
+                        [](const ErrorType&) -> std::string { return "…"; },
+                    },
+                    type.node);
 }
 
 std::string printAnnotation(const Annotation& annotation) {
-  return std::visit(
-      Overloaded{
-          [](const SplitAnnotation& a) {
-            std::string text = "@split(" + printExpr(*a.dim);
-            for (const ExprPtr& part : a.parts) text += ", " + printExpr(*part);
-            return text + ")";
-          },
-          [](const ReplicateAnnotation&) -> std::string { return "@replicate"; },
-          [](const ShardAnnotation& a) {
-            std::vector<std::string> dims;
-            for (const ShardAnnotation::Dim& dim : a.dims) dims.push_back(shardDim(dim));
-            return "@shard([" + gshard::join(dims, ", ") + "])";
-          },
-          [](const DeviceListAnnotation& a) {
-            std::string text = "@shard(tiles: " + printExpr(*a.tiles) + ", devices: " + printExpr(*a.devices);
-            if (a.copies) text += ", copies: " + printExpr(*a.copies);
-            return text + ")";
-          },
-          [](const OpenAnnotation&) -> std::string { return "@open"; },
-          [](const StoredAnnotation&) -> std::string { return "@stored"; },
-          [](const PartialAnnotation& a) {
-            std::vector<std::string> axes;
-            for (const Name& axis : a.axes) axes.push_back(axis.text);
-            return "@partial(" + gshard::join(axes, ", ") + ")";
-          },
-          [](const RematAnnotation&) -> std::string { return "@remat"; },
-      },
-      annotation.node);
+  return std::visit(Overloaded{
+                        [](const SplitAnnotation& a) {
+                          std::string text = "@split(" + printExpr(*a.dim);
+                          for (const ExprPtr& part : a.parts) text += ", " + printExpr(*part);
+                          return text + ")";
+                        },
+                        [](const ReplicateAnnotation&) -> std::string { return "@replicate"; },
+                        [](const ShardAnnotation& a) {
+                          std::vector<std::string> dims;
+                          for (const ShardAnnotation::Dim& dim : a.dims) dims.push_back(shardDim(dim));
+                          return "@shard([" + gshard::join(dims, ", ") + "])";
+                        },
+                        [](const DeviceListAnnotation& a) {
+                          std::string text =
+                              "@shard(tiles: " + printExpr(*a.tiles) + ", devices: " + printExpr(*a.devices);
+                          if (a.copies) text += ", copies: " + printExpr(*a.copies);
+                          return text + ")";
+                        },
+                        [](const OpenAnnotation&) -> std::string { return "@open"; },
+                        [](const StoredAnnotation&) -> std::string { return "@stored"; },
+                        [](const PartialAnnotation& a) {
+                          std::vector<std::string> axes;
+                          for (const Name& axis : a.axes) axes.push_back(axis.text);
+                          return "@partial(" + gshard::join(axes, ", ") + ")";
+                        },
+                        [](const RematAnnotation&) -> std::string { return "@remat"; },
+                    },
+                    annotation.node);
 }
 
 }  // namespace gshard

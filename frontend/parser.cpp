@@ -1,13 +1,12 @@
-// parseFile: runs lexer and parser, fast mode first, and turns ANTLR's error events into ours. Recovery is by statement,
-// member and declaration: an error unwinds to the innermost of them, which skips to where the next one begins. Over 400 lines so that
-// no further file has to include ANTLR.
-#include "frontend/parse.h"
-
+// parseFile: runs lexer and parser, fast mode first, and turns ANTLR's error events into ours. Recovery is by
+// statement, member and declaration: an error unwinds to the innermost of them, which skips to where the next one
+// begins. Over 400 lines so that no further file has to include ANTLR.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "frontend/diagnostics.h"
+#include "frontend/parse.h"
 #include "frontend/syntax_errors.h"
 #include "frontend/tokens.h"
 #include "frontend/tree.h"
@@ -20,7 +19,8 @@ using grammar::GsdParser;
 
 OffsetMap::OffsetMap(FileId file, std::string_view text) : file_(file), size_(static_cast<std::uint32_t>(text.size())) {
   if (text.starts_with("\xEF\xBB\xBF")) base_ = 3;
-  const bool ascii = std::none_of(text.begin() + base_, text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  const bool ascii =
+      std::none_of(text.begin() + base_, text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   if (ascii) return;
   for (std::uint32_t i = base_; i < size_; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0u) != 0x80u) bytes_.push_back(i);
@@ -56,8 +56,10 @@ bool isDeclarationStart(std::size_t type) {
     case GsdLexer::LET:
     case GsdLexer::ENTRY:
     case GsdLexer::TRAIN:
-    case GsdLexer::SHARD: return true;
-    default: return false;                              // token types are numbers of the grammar, not an enum of ours
+    case GsdLexer::SHARD:
+      return true;
+    default:
+      return false;  // token types are numbers of the grammar, not an enum of ours
   }
 }
 
@@ -66,10 +68,13 @@ bool isMemberStart(std::size_t type) {
          type == GsdLexer::FOR || type == GsdLexer::IF;
 }
 
-bool isName(std::size_t type) { return type == GsdLexer::ID || (type >= GsdLexer::IMPORT && type <= GsdLexer::OVER); }
+bool isName(std::size_t type) {
+  return type == GsdLexer::ID || (type >= GsdLexer::IMPORT && type <= GsdLexer::OVER);
+}
 
 bool isStatementStart(std::size_t type) {
-  return type == GsdLexer::LET || type == GsdLexer::RETURN || type == GsdLexer::FOR || type == GsdLexer::IF || isName(type);
+  return type == GsdLexer::LET || type == GsdLexer::RETURN || type == GsdLexer::FOR || type == GsdLexer::IF ||
+         isName(type);
 }
 
 // Stops the parser before it overflows the stack. Chains as `a + b + …` count, too: their trees are as deep.
@@ -111,7 +116,8 @@ class ExpectedTokens {
         if (t->isEpsilon()) continue;
         for (const ssize_t type : t->label().toList()) types.insert(static_cast<std::size_t>(type));
       }
-      if (!config.second && config.first->getStateType() == antlr4::atn::ATNState::RULE_STOP) types.insert(antlr4::Token::EOF);
+      if (!config.second && config.first->getStateType() == antlr4::atn::ATNState::RULE_STOP)
+        types.insert(antlr4::Token::EOF);
     }
     std::vector<std::string> result;
     for (const std::size_t type : types) result.push_back(spelled(type));
@@ -167,12 +173,18 @@ class ExpectedTokens {
 
   std::string spelled(std::size_t type) const {
     switch (type) {
-      case antlr4::Token::EOF: return "END";
-      case GsdLexer::ID: return "NAME";
-      case GsdLexer::INT: return "INT";
-      case GsdLexer::FLOAT: return "FLOAT";
-      case GsdLexer::STRING: return "STRING";
-      default: break;
+      case antlr4::Token::EOF:
+        return "END";
+      case GsdLexer::ID:
+        return "NAME";
+      case GsdLexer::INT:
+        return "INT";
+      case GsdLexer::FLOAT:
+        return "FLOAT";
+      case GsdLexer::STRING:
+        return "STRING";
+      default:
+        break;
     }
     const std::string literal = parser_.getVocabulary().getLiteralName(type);
     return literal.size() > 2 ? literal.substr(1, literal.size() - 2) : literal;
@@ -186,7 +198,8 @@ class ExpectedTokens {
 // Never repairs by a guessed token. In fast mode (SLL prediction) the first error ends the attempt.
 class Strategy : public antlr4::DefaultErrorStrategy {
  public:
-  Strategy(bool fast, const std::vector<Token>& visible, const TokenCheck& check, const SourceManager& sources, DiagSink& sink)
+  Strategy(bool fast, const std::vector<Token>& visible, const TokenCheck& check, const SourceManager& sources,
+           DiagSink& sink)
       : fast_(fast), visible_(visible), check_(check), sources_(sources), sink_(sink) {}
 
   void setOffsets(const OffsetMap& offsets) { offsets_ = &offsets; }
@@ -205,18 +218,27 @@ class Strategy : public antlr4::DefaultErrorStrategy {
   void recover(antlr4::Parser* parser, std::exception_ptr error) override {
     const antlr4::ParserRuleContext* context = parser->getContext();
     switch (context->getRuleIndex()) {
-      case GsdParser::RuleStatement: skip(parser, &isStatementStart, depthAt(context->start), context->start); break;
-      case GsdParser::RuleMember: skip(parser, &isMemberStart, depthAt(context->start), context->start); break;
-      case GsdParser::RuleDecl: skip(parser, &isDeclarationStart, 0, context->start); break;
-      case GsdParser::RuleFile: break;
-      default: std::rethrow_exception(error);
+      case GsdParser::RuleStatement:
+        skip(parser, &isStatementStart, depthAt(context->start), context->start);
+        break;
+      case GsdParser::RuleMember:
+        skip(parser, &isMemberStart, depthAt(context->start), context->start);
+        break;
+      case GsdParser::RuleDecl:
+        skip(parser, &isDeclarationStart, 0, context->start);
+        break;
+      case GsdParser::RuleFile:
+        break;
+      default:
+        std::rethrow_exception(error);
     }
     panicking_ = false;
   }
 
   antlr4::Token* recoverInline(antlr4::Parser* parser) override { throw antlr4::InputMismatchException(parser); }
 
-  // Called before each round of a loop: what cannot begin a statement is reported as such, and the loop goes on after it.
+  // Called before each round of a loop: what cannot begin a statement is reported as such, and the loop goes on after
+  // it.
   void sync(antlr4::Parser* parser) override {
     if (fast_) return;
     antlr4::Token* next = parser->getCurrentToken();
@@ -234,7 +256,8 @@ class Strategy : public antlr4::DefaultErrorStrategy {
         if (type == antlr4::Token::EOF || type == GsdLexer::RBRACE || isStatementStart(type)) return;
         reportAndSkip(parser, SyntaxPlace::Statement, &isStatementStart, depthAt(next));
         return;
-      default: return;
+      default:
+        return;
     }
   }
 
@@ -242,10 +265,14 @@ class Strategy : public antlr4::DefaultErrorStrategy {
   SyntaxPlace placeOf(antlr4::Parser* parser, antlr4::Token* found) const {
     const antlr4::ParserRuleContext* context = parser->getContext();
     switch (context->getRuleIndex()) {
-      case GsdParser::RuleAssignment: return context->children.size() <= 1 ? SyntaxPlace::Assignment : SyntaxPlace::Other;
-      case GsdParser::RuleStatement: return context->start == found ? SyntaxPlace::Statement : SyntaxPlace::Other;
-      case GsdParser::RuleMember: return context->start == found ? SyntaxPlace::Member : SyntaxPlace::Other;
-      case GsdParser::RuleDecl: return context->start == found ? SyntaxPlace::Declaration : SyntaxPlace::Other;
+      case GsdParser::RuleAssignment:
+        return context->children.size() <= 1 ? SyntaxPlace::Assignment : SyntaxPlace::Other;
+      case GsdParser::RuleStatement:
+        return context->start == found ? SyntaxPlace::Statement : SyntaxPlace::Other;
+      case GsdParser::RuleMember:
+        return context->start == found ? SyntaxPlace::Member : SyntaxPlace::Other;
+      case GsdParser::RuleDecl:
+        return context->start == found ? SyntaxPlace::Declaration : SyntaxPlace::Other;
       case GsdParser::RuleExpr:
       case GsdParser::RulePrimary:
       case GsdParser::RuleFnDecl:
@@ -255,8 +282,10 @@ class Strategy : public antlr4::DefaultErrorStrategy {
       case GsdParser::RuleDims:
       case GsdParser::RuleAnnotation:
       case GsdParser::RuleTrainOptimizer:
-      case GsdParser::RuleLetNames: return SyntaxPlace::List;
-      default: return SyntaxPlace::Other;
+      case GsdParser::RuleLetNames:
+        return SyntaxPlace::List;
+      default:
+        return SyntaxPlace::Other;
     }
   }
 
@@ -268,7 +297,8 @@ class Strategy : public antlr4::DefaultErrorStrategy {
     if (token.range.begin >= check_.unbalancedFrom || token.role == TokenRole::OpenString || token.afterHole) return;
     std::vector<std::size_t> read;
     for (std::size_t i = index(first); i < at; ++i) read.push_back(visible_[i].type);
-    const bool allowed = place != SyntaxPlace::Declaration && place != SyntaxPlace::Member && place != SyntaxPlace::Statement;
+    const bool allowed =
+        place != SyntaxPlace::Declaration && place != SyntaxPlace::Member && place != SyntaxPlace::Statement;
     std::vector<std::string> expected;
     if (allowed) expected = ExpectedTokens(*parser, parser->getATN()).at(state, context, read);
     reportUnexpected({visible_, at, place, std::move(expected), {}}, sources_, sink_);
@@ -327,20 +357,29 @@ class Strategy : public antlr4::DefaultErrorStrategy {
 
 TokenRole roleOf(std::size_t type) {
   switch (type) {
-    case antlr4::Token::EOF: return TokenRole::End;
+    case antlr4::Token::EOF:
+      return TokenRole::End;
     case GsdLexer::LPAREN:
     case GsdLexer::LBRACK:
-    case GsdLexer::LBRACE: return TokenRole::Open;
+    case GsdLexer::LBRACE:
+      return TokenRole::Open;
     case GsdLexer::RPAREN:
     case GsdLexer::RBRACK:
-    case GsdLexer::RBRACE: return TokenRole::Close;
-    case GsdLexer::STRAY: return TokenRole::Stray;
-    case GsdLexer::OPEN_STRING: return TokenRole::OpenString;
-    case GsdLexer::OPEN_COMMENT: return TokenRole::OpenComment;
-    case GsdLexer::DOC_COMMENT: return TokenRole::Doc;
+    case GsdLexer::RBRACE:
+      return TokenRole::Close;
+    case GsdLexer::STRAY:
+      return TokenRole::Stray;
+    case GsdLexer::OPEN_STRING:
+      return TokenRole::OpenString;
+    case GsdLexer::OPEN_COMMENT:
+      return TokenRole::OpenComment;
+    case GsdLexer::DOC_COMMENT:
+      return TokenRole::Doc;
     case GsdLexer::LINE_COMMENT:
-    case GsdLexer::BLOCK_COMMENT: return TokenRole::Comment;
-    default: return TokenRole::Ordinary;
+    case GsdLexer::BLOCK_COMMENT:
+      return TokenRole::Comment;
+    default:
+      return TokenRole::Ordinary;
   }
 }
 
@@ -365,8 +404,8 @@ GsdParser::FileContext* runParser(GsdParser& parser, bool fast, const std::share
   parser.removeParseListeners();
   parser.addParseListener(&limit);
   parser.setErrorHandler(strategy);
-  parser.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(
-      fast ? antlr4::atn::PredictionMode::SLL : antlr4::atn::PredictionMode::LL);
+  parser.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(fast ? antlr4::atn::PredictionMode::SLL
+                                                                                   : antlr4::atn::PredictionMode::LL);
   GsdParser::FileContext* tree = parser.file();
   parser.removeParseListeners();
   return tree;

@@ -10,10 +10,10 @@
 namespace gshard {
 namespace {
 
-const std::vector<std::string> kReserved = {"fn", "let", "return", "for", "in", "if", "else", "and", "or", "not",
-                                            "true", "false", "none"};
-const std::vector<std::string> kDeclarations = {"import", "const", "mesh", "fn", "model", "optimizer",
-                                                "let", "entry", "train", "shard"};
+const std::vector<std::string> kReserved = {"fn",  "let", "return", "for",  "in",    "if",  "else",
+                                            "and", "or",  "not",    "true", "false", "none"};
+const std::vector<std::string> kDeclarations = {"import",    "const", "mesh",  "fn",    "model",
+                                                "optimizer", "let",   "entry", "train", "shard"};
 const std::vector<std::string> kMembers = {"param", "state", "let", "fn", "for", "if"};
 const std::vector<std::string> kStatements = {"let", "state", "report", "return", "for", "loop", "if"};
 
@@ -37,23 +37,29 @@ std::string alternatives(const std::vector<std::string>& parts) {
 // Sums up the allowed tokens by what they begin: whoever reads "an expression" is not helped by its 25 first tokens.
 std::string describeExpected(const Unexpected& what) {
   switch (what.place) {
-    case SyntaxPlace::Declaration: return "a declaration";
-    case SyntaxPlace::Member: return "a member of the model or `}`";
-    case SyntaxPlace::Statement: return "a statement or `}`";
+    case SyntaxPlace::Declaration:
+      return "a declaration";
+    case SyntaxPlace::Member:
+      return "a member of the model or `}`";
+    case SyntaxPlace::Statement:
+      return "a statement or `}`";
     case SyntaxPlace::Assignment:
     case SyntaxPlace::List:
-    case SyntaxPlace::Other: break;
+    case SyntaxPlace::Other:
+      break;
   }
   std::vector<std::string> rest = what.expected;
   std::vector<std::string> parts;
   const bool name = contains(rest, "NAME");
   const auto remove = [&](auto predicate) { std::erase_if(rest, predicate); };
-  if (name) remove([](const std::string& s) { return isWord(s) && s != "END" && std::islower(s[0]) && !contains(kReserved, s); });
+  if (name)
+    remove(
+        [](const std::string& s) { return isWord(s) && s != "END" && std::islower(s[0]) && !contains(kReserved, s); });
   if (name && contains(rest, "INT") && contains(rest, "(")) {
     parts.push_back("an expression");
     remove([](const std::string& s) {
-      return s == "NAME" || s == "INT" || s == "FLOAT" || s == "STRING" || s == "(" || s == "[" || s == "-" || s == "not" ||
-             s == "if" || s == "true" || s == "false" || s == "none";
+      return s == "NAME" || s == "INT" || s == "FLOAT" || s == "STRING" || s == "(" || s == "[" || s == "-" ||
+             s == "not" || s == "if" || s == "true" || s == "false" || s == "none";
     });
   } else if (name && contains(rest, "(") && contains(rest, "[")) {
     parts.push_back("a type");
@@ -67,13 +73,19 @@ std::string describeExpected(const Unexpected& what) {
   }
   // What could merely continue an expression is no help beside what would end it.
   if (parts.size() + rest.size() > 4) {
-    remove([](const std::string& s) { return s != ")" && s != "]" && s != "}" && s != "{" && s != "," && s != "=" && s != ":"; });
+    remove([](const std::string& s) {
+      return s != ")" && s != "]" && s != "}" && s != "{" && s != "," && s != "=" && s != ":";
+    });
   }
-  const bool list = what.place == SyntaxPlace::List && rest.size() == 1 && parts.empty() && (rest[0] == ")" || rest[0] == "]");
+  const bool list =
+      what.place == SyntaxPlace::List && rest.size() == 1 && parts.empty() && (rest[0] == ")" || rest[0] == "]");
   if (list && what.foundText != ",") rest.insert(rest.begin(), ",");
   for (const std::string& token : rest) {
-    parts.push_back(token == "END" ? "the end of the file" : token == "INT" ? "an integer" : token == "FLOAT" ? "a float"
-                    : token == "STRING" ? "a string" : "`" + token + "`");
+    parts.push_back(token == "END"      ? "the end of the file"
+                    : token == "INT"    ? "an integer"
+                    : token == "FLOAT"  ? "a float"
+                    : token == "STRING" ? "a string"
+                                        : "`" + token + "`");
     if (parts.size() == 4) break;
   }
   if (parts.empty()) parts.push_back("something else");
@@ -83,12 +95,16 @@ std::string describeExpected(const Unexpected& what) {
 class Reporter {
  public:
   Reporter(const Unexpected& what, const SourceManager& sources, DiagSink& sink)
-      : what_(what), sources_(sources), sink_(sink), found_(what.tokens[what.at]),
+      : what_(what),
+        sources_(sources),
+        sink_(sink),
+        found_(what.tokens[what.at]),
         previous_(what.at > 0 ? &what.tokens[what.at - 1] : nullptr) {}
 
   void report() {
     std::string expected = describeExpected(what_);
-    const bool listed = what_.place == SyntaxPlace::Other || what_.place == SyntaxPlace::Assignment || what_.place == SyntaxPlace::List;
+    const bool listed =
+        what_.place == SyntaxPlace::Other || what_.place == SyntaxPlace::Assignment || what_.place == SyntaxPlace::List;
     const bool opener = previous_ && previous_->role == TokenRole::Open;
     if (opener && what_.place == SyntaxPlace::List && expected.starts_with("`,` or ")) expected.erase(0, 7);
     if (previous_ && listed) expected += " after `" + spelled(*previous_) + "`";
@@ -131,8 +147,10 @@ class Reporter {
     if (!digitAfter && !digitBefore) return false;
     const SourceRange dot = digitAfter ? found_.range : previous_->range;
     diagnostic.note("floats have digits on both sides of the dot");
-    if (digitAfter) diagnostic.fix("write the 0", true, {{{dot.file, dot.begin, dot.begin}, "0"}});
-    else diagnostic.fix("write the 0", true, {{{dot.file, dot.end, dot.end}, "0"}});
+    if (digitAfter)
+      diagnostic.fix("write the 0", true, {{{dot.file, dot.begin, dot.begin}, "0"}});
+    else
+      diagnostic.fix("write the 0", true, {{{dot.file, dot.end, dot.end}, "0"}});
     return true;
   }
 
@@ -165,10 +183,16 @@ class Reporter {
     if (!isWord(text)) return false;
     std::vector<std::string> words;
     switch (what_.place) {
-      case SyntaxPlace::Declaration: words = kDeclarations; break;
-      case SyntaxPlace::Member: words = kMembers; break;
+      case SyntaxPlace::Declaration:
+        words = kDeclarations;
+        break;
+      case SyntaxPlace::Member:
+        words = kMembers;
+        break;
       case SyntaxPlace::Statement:
-      case SyntaxPlace::Assignment: words = kStatements; break;
+      case SyntaxPlace::Assignment:
+        words = kStatements;
+        break;
       case SyntaxPlace::Other:
       case SyntaxPlace::List:
         std::copy_if(what_.expected.begin(), what_.expected.end(), std::back_inserter(words),
@@ -176,7 +200,8 @@ class Reporter {
         break;
     }
     if (contains({"def", "func", "function"}, text)) words = {"fn"};
-    const std::optional<std::string> close = contains(words, "fn") && words.size() == 1 ? words[0] : suggest(text, words);
+    const std::optional<std::string> close =
+        contains(words, "fn") && words.size() == 1 ? words[0] : suggest(text, words);
     if (close) {
       diagnostic.fix("did you mean `" + *close + "`?", false, {{token.range, *close}});
     } else if (what_.place == SyntaxPlace::Declaration) {

@@ -19,7 +19,7 @@ struct Unexpected {
   SyntaxPlace place = SyntaxPlace::Other;
   /// What the grammar allows: spellings as `->` or `let`, and the classes `NAME`, `INT`, `FLOAT`, `STRING`, `END`.
   std::vector<std::string> expected;
-  std::string_view foundText;                           // filled by reportUnexpected
+  std::string_view foundText;  // filled by reportUnexpected
 };
 
 void reportUnexpected(Unexpected what, const SourceManager& sources, DiagSink& sink);

@@ -8,7 +8,9 @@
 namespace gshard {
 namespace {
 
-char closing(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
+char closing(char open) {
+  return open == '(' ? ')' : open == '[' ? ']' : '}';
+}
 
 class BracketCheck {
  public:
@@ -146,9 +148,12 @@ TokenCheck checkTokens(std::vector<Token>& tokens, const SourceManager& sources,
   markLineStarts(tokens, sources);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     switch (tokens[i].role) {
-      case TokenRole::Stray: reportStray(tokens, i, sources, sink); break;
+      case TokenRole::Stray:
+        reportStray(tokens, i, sources, sink);
+        break;
       case TokenRole::OpenString:
-        sink.emit(tokens[i].range, diag::UnclosedString).help("close it with `\"`; `\\n` is a line break inside a string");
+        sink.emit(tokens[i].range, diag::UnclosedString)
+            .help("close it with `\"`; `\\n` is a line break inside a string");
         break;
       case TokenRole::OpenComment:
         sink.emit({tokens[i].range.file, tokens[i].range.begin, tokens[i].range.begin + 2}, diag::UnclosedComment);
@@ -158,7 +163,8 @@ TokenCheck checkTokens(std::vector<Token>& tokens, const SourceManager& sources,
       case TokenRole::Close:
       case TokenRole::End:
       case TokenRole::Comment:
-      case TokenRole::Doc: break;
+      case TokenRole::Doc:
+        break;
     }
   }
   return BracketCheck(tokens, sources, sink).run();

@@ -1,5 +1,6 @@
-// Tokens as plain data, free of ANTLR, and the checks that need nothing else: stray characters, open strings and comments,
-// brackets, nesting. Done before parsing, because a parser that meets an unbalanced bracket reports it far from its cause.
+// Tokens as plain data, free of ANTLR, and the checks that need nothing else: stray characters, open strings and
+// comments, brackets, nesting. Done before parsing, because a parser that meets an unbalanced bracket reports it far
+// from its cause.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,15 @@ enum class TokenRole { Ordinary, Open, Close, End, Comment, Doc, Stray, OpenStri
 
 struct Token {
   TokenRole role = TokenRole::Ordinary;
-  std::size_t type = 0;                                 // the grammar's number
+  std::size_t type = 0;  // the grammar's number
   SourceRange range;
   bool firstOnLine = false;
-  bool afterHole = false;                               // characters without meaning stood before it
-  std::int64_t braceDepth = 0;                          // of `{`; an opening and its closing one have the same
+  bool afterHole = false;       // characters without meaning stood before it
+  std::int64_t braceDepth = 0;  // of `{`; an opening and its closing one have the same
 };
 
 struct TokenCheck {
-  bool parse = true;                                    // false: too deep to go on
+  bool parse = true;  // false: too deep to go on
   /// Mistakes that the parser meets at or after this byte follow from an unbalanced bracket and stay silent.
   std::uint32_t unbalancedFrom = std::numeric_limits<std::uint32_t>::max();
 };

@@ -22,9 +22,9 @@ class OffsetMap {
   std::uint32_t byteOf(std::size_t codePoint) const;
 
   FileId file_;
-  std::uint32_t base_ = 0;                              // of a byte order mark, which ANTLR drops
+  std::uint32_t base_ = 0;  // of a byte order mark, which ANTLR drops
   std::uint32_t size_ = 0;
-  std::vector<std::uint32_t> bytes_;                    // empty when the text is ASCII
+  std::vector<std::uint32_t> bytes_;  // empty when the text is ASCII
 };
 
 struct TreeContext {

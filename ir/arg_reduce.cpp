@@ -12,7 +12,9 @@ bool winsOver(bool max, double candidate, double best) {
   return std::isnan(candidate) || (max ? candidate > best : candidate < best);
 }
 
-bool winsOver(bool max, std::int64_t candidate, std::int64_t best) { return max ? candidate > best : candidate < best; }
+bool winsOver(bool max, std::int64_t candidate, std::int64_t best) {
+  return max ? candidate > best : candidate < best;
+}
 
 std::optional<ResultTypes> inferArgReduce(const OpView& op, DiagSink& diag) {
   const Type& x = op.operandType(0);
@@ -38,7 +40,8 @@ void argReduceFactors(const OpView& op, FactorBuilder& factors) {
   std::int64_t at = 0;
   for (std::int64_t dim = 0; dim < x.rank(); ++dim) {
     const bool isAxis = dim == op.intAttr("axis");
-    const int factor = factors.add(isAxis ? FactorKind::Candidates : FactorKind::Pass, x.shape[static_cast<std::size_t>(dim)]);
+    const int factor =
+        factors.add(isAxis ? FactorKind::Candidates : FactorKind::Pass, x.shape[static_cast<std::size_t>(dim)]);
     factors.operandDim(0, dim, factor);
     if (!isAxis) factors.resultDim(0, at++, factor);
   }
@@ -56,7 +59,8 @@ void evaluateArgReduce(const OpView& op, EvalFrame& frame, bool max) {
     for (std::int64_t i = 1; i < size; ++i) {
       index[static_cast<std::size_t>(axis)] = i;
       const Number number = numberAt(x, placeOf(index, x, frame.operandTiles[0]));
-      const bool wins = x.isFloat() ? winsOver(max, number.real, bestNumber.real) : winsOver(max, number.integer, bestNumber.integer);
+      const bool wins =
+          x.isFloat() ? winsOver(max, number.real, bestNumber.real) : winsOver(max, number.integer, bestNumber.integer);
       if (!wins) continue;
       best = i;
       bestNumber = number;

@@ -10,18 +10,24 @@ bool operator==(const Literal& a, const Literal& b) {
   if (a.ints != b.ints || a.floats.size() != b.floats.size()) return false;
   for (std::size_t i = 0; i < a.floats.size(); ++i) {
     const bool bothNan = a.floats[i] != a.floats[i] && b.floats[i] != b.floats[i];
-    if (!bothNan && std::bit_cast<std::uint64_t>(a.floats[i]) != std::bit_cast<std::uint64_t>(b.floats[i])) return false;
+    if (!bothNan && std::bit_cast<std::uint64_t>(a.floats[i]) != std::bit_cast<std::uint64_t>(b.floats[i]))
+      return false;
   }
   return true;
 }
 
-Literal intLiteral(std::int64_t value) { return {{value}, {}}; }
-Literal floatLiteral(double value) { return {{}, {value}}; }
+Literal intLiteral(std::int64_t value) {
+  return {{value}, {}};
+}
+Literal floatLiteral(double value) {
+  return {{}, {value}};
+}
 
 namespace {
 template <class Items>
 auto lowerBound(Items& items, std::string_view name) {
-  return std::lower_bound(items.begin(), items.end(), name, [](const auto& item, std::string_view key) { return item.first < key; });
+  return std::lower_bound(items.begin(), items.end(), name,
+                          [](const auto& item, std::string_view key) { return item.first < key; });
 }
 }  // namespace
 

@@ -8,18 +8,18 @@
 
 namespace gshard {
 
-// Numbers of a constant, exact: `ints` for integer and bool dtypes, `floats` for float dtypes. One element with a larger
-// type is a splat.
+// Numbers of a constant, exact: `ints` for integer and bool dtypes, `floats` for float dtypes. One element with a
+// larger type is a splat.
 struct Literal {
   std::vector<std::int64_t> ints;
   std::vector<double> floats;
-  friend bool operator==(const Literal& a, const Literal& b);   // floats by bits: nan equals nan, 0 differs from -0
+  friend bool operator==(const Literal& a, const Literal& b);  // floats by bits: nan equals nan, 0 differs from -0
 };
 Literal intLiteral(std::int64_t value);
 Literal floatLiteral(double value);
 
-using Attribute = std::variant<std::int64_t, double, bool, std::string, std::vector<std::int64_t>, DType, std::vector<AxisRef>,
-                               Annotation, Literal>;
+using Attribute = std::variant<std::int64_t, double, bool, std::string, std::vector<std::int64_t>, DType,
+                               std::vector<AxisRef>, Annotation, Literal>;
 
 class Attributes {
  public:
@@ -34,7 +34,7 @@ class Attributes {
   friend bool operator==(const Attributes&, const Attributes&) = default;
 
  private:
-  std::vector<std::pair<std::string, Attribute>> items_;        // sorted by name
+  std::vector<std::pair<std::string, Attribute>> items_;  // sorted by name
 };
 
 }  // namespace gshard

@@ -1,5 +1,5 @@
-// Mesh axes cut at every boundary that some references have, so that each piece lies in a reference as a whole or not at
-// all: what "for each mesh axis separately" means when references are sub-axes.
+// Mesh axes cut at every boundary that some references have, so that each piece lies in a reference as a whole or not
+// at all: what "for each mesh axis separately" means when references are sub-axes.
 #pragma once
 
 #include <map>
@@ -20,6 +20,6 @@ class AxisPieces {
   std::map<int, std::vector<std::int64_t>> cuts_;
 };
 
-bool covers(const std::vector<AxisRef>& axes, const AxisRef& piece);           // some reference overlaps the piece
+bool covers(const std::vector<AxisRef>& axes, const AxisRef& piece);  // some reference overlaps the piece
 
 }  // namespace gshard

@@ -7,12 +7,17 @@
 
 namespace gshard {
 
-std::vector<ValueId> Builder::createAll(OpKind kind, std::vector<ValueId> operands, Attributes attributes, SourceRange range,
-                                        std::string name) {
+std::vector<ValueId> Builder::createAll(OpKind kind, std::vector<ValueId> operands, Attributes attributes,
+                                        SourceRange range, std::string name) {
   for (const ValueId operand : operands) {
-    if (!operand.known()) return {};             // an error that was reported before
+    if (!operand.known()) return {};  // an error that was reported before
   }
-  Op op{.kind = kind, .operands = std::move(operands), .results = {}, .attributes = std::move(attributes), .range = range, .phase = phase_};
+  Op op{.kind = kind,
+        .operands = std::move(operands),
+        .results = {},
+        .attributes = std::move(attributes),
+        .range = range,
+        .phase = phase_};
   const std::optional<ResultTypes> types = (*opDef(kind).infer)(OpView(*module_, *function_, op), *diag_);
   if (!types) return {};
   if (name.empty()) {
@@ -26,12 +31,15 @@ std::vector<ValueId> Builder::createAll(OpKind kind, std::vector<ValueId> operan
   return function_->ops.back().results;
 }
 
-ValueId Builder::create(OpKind kind, std::vector<ValueId> operands, Attributes attributes, SourceRange range, std::string name) {
-  const std::vector<ValueId> results = createAll(kind, std::move(operands), std::move(attributes), range, std::move(name));
+ValueId Builder::create(OpKind kind, std::vector<ValueId> operands, Attributes attributes, SourceRange range,
+                        std::string name) {
+  const std::vector<ValueId> results =
+      createAll(kind, std::move(operands), std::move(attributes), range, std::move(name));
   return results.empty() ? ValueId{} : results.front();
 }
 
-ValueId Builder::map(std::string_view scalarFunction, std::vector<ValueId> operands, SourceRange range, std::string name) {
+ValueId Builder::map(std::string_view scalarFunction, std::vector<ValueId> operands, SourceRange range,
+                     std::string name) {
   return create(OpKind::Map, std::move(operands), {{"fn", std::string(scalarFunction)}}, range, std::move(name));
 }
 
@@ -41,11 +49,13 @@ ValueId Builder::cast(ValueId x, DType to, SourceRange range) {
 }
 
 ValueId Builder::constant(Type type, Literal literal, SourceRange range) {
-  return create(OpKind::Constant, {}, {{"value", std::move(literal)}, {"shape", type.shape}, {"dtype", type.dtype}}, range);
+  return create(OpKind::Constant, {}, {{"value", std::move(literal)}, {"shape", type.shape}, {"dtype", type.dtype}},
+                range);
 }
 
 ValueId Builder::scalar(DType dtype, double value, SourceRange range) {
-  return constant({dtype, {}}, isFloat(dtype) ? floatLiteral(value) : intLiteral(static_cast<std::int64_t>(value)), range);
+  return constant({dtype, {}}, isFloat(dtype) ? floatLiteral(value) : intLiteral(static_cast<std::int64_t>(value)),
+                  range);
 }
 
 ValueId Builder::reduce(Reduction reduction, ValueId x, std::vector<std::int64_t> dims, SourceRange range) {
@@ -64,7 +74,8 @@ ValueId Builder::transpose(ValueId x, std::vector<std::int64_t> permutation, Sou
   return create(OpKind::Transpose, {x}, {{"perm", std::move(permutation)}}, range);
 }
 
-ValueId Builder::broadcast(ValueId x, std::vector<std::int64_t> shape, std::vector<std::int64_t> dims, SourceRange range) {
+ValueId Builder::broadcast(ValueId x, std::vector<std::int64_t> shape, std::vector<std::int64_t> dims,
+                           SourceRange range) {
   return create(OpKind::Broadcast, {x}, {{"shape", std::move(shape)}, {"dims", std::move(dims)}}, range);
 }
 
@@ -81,7 +92,9 @@ void GradBuilder::begin(std::vector<bool> wanted) {
   collected_.assign(wanted_.size(), std::nullopt);
 }
 
-bool GradBuilder::wants(std::size_t operand) const { return operand < wanted_.size() && wanted_[operand]; }
+bool GradBuilder::wants(std::size_t operand) const {
+  return operand < wanted_.size() && wanted_[operand];
+}
 
 void GradBuilder::accumulate(std::size_t operand, ValueId gradient) {
   GSHARD_CHECK(operand < collected_.size(), "a gradient of an operand that the op does not have");

@@ -14,20 +14,21 @@ class Builder {
   std::vector<ValueId> createAll(OpKind kind, std::vector<ValueId> operands, Attributes attributes, SourceRange range,
                                  std::string name = "");
   // The first result.
-  ValueId create(OpKind kind, std::vector<ValueId> operands, Attributes attributes, SourceRange range, std::string name = "");
+  ValueId create(OpKind kind, std::vector<ValueId> operands, Attributes attributes, SourceRange range,
+                 std::string name = "");
 
   // Shorthands. Scalars adapt to nothing: dtypes of operands must agree.
   ValueId map(std::string_view scalarFunction, std::vector<ValueId> operands, SourceRange range, std::string name = "");
   ValueId cast(ValueId x, DType to, SourceRange range);
-  ValueId constant(Type type, Literal literal, SourceRange range);            // splat or dense
-  ValueId scalar(DType dtype, double value, SourceRange range);               // rank 0
+  ValueId constant(Type type, Literal literal, SourceRange range);  // splat or dense
+  ValueId scalar(DType dtype, double value, SourceRange range);     // rank 0
   ValueId reduce(Reduction reduction, ValueId x, std::vector<std::int64_t> dims, SourceRange range);
   ValueId contract(std::string spec, std::vector<ValueId> operands, SourceRange range, std::string name = "");
   ValueId reshape(ValueId x, std::vector<std::int64_t> shape, SourceRange range);
   ValueId transpose(ValueId x, std::vector<std::int64_t> permutation, SourceRange range);
   // Operand dim i becomes result dim dims[i]; sizes are equal or 1.
   ValueId broadcast(ValueId x, std::vector<std::int64_t> shape, std::vector<std::int64_t> dims, SourceRange range);
-  ValueId broadcastTo(ValueId x, std::vector<std::int64_t> shape, SourceRange range);   // aligned at the end
+  ValueId broadcastTo(ValueId x, std::vector<std::int64_t> shape, SourceRange range);  // aligned at the end
 
   void setPhase(Phase phase) { phase_ = phase; }
   Phase phase() const { return phase_; }

@@ -6,7 +6,9 @@
 namespace gshard {
 
 namespace {
-bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool isLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 }  // namespace
 
 std::string ContractSpec::letters() const {
@@ -19,7 +21,9 @@ std::string ContractSpec::letters() const {
   return all;
 }
 
-std::string ContractSpec::summed() const { return letters().substr(result.size()); }
+std::string ContractSpec::summed() const {
+  return letters().substr(result.size());
+}
 
 std::optional<ContractSpec> parseContractSpec(std::string_view text, std::string& fault) {
   const std::size_t arrow = text.find("->");

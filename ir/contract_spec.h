@@ -9,7 +9,7 @@
 namespace gshard {
 
 struct ContractSpec {
-  std::vector<std::string> operands;            // letters per operand
+  std::vector<std::string> operands;  // letters per operand
   std::string result;
   // All letters, those of the result first, then by first appearance.
   std::string letters() const;
@@ -19,7 +19,7 @@ struct ContractSpec {
 
 // Nothing, and words in `fault` ("has no `->`"), when the text is no spec.
 std::optional<ContractSpec> parseContractSpec(std::string_view text, std::string& fault);
-ContractSpec contractSpec(std::string_view text);               // of a verified op
+ContractSpec contractSpec(std::string_view text);  // of a verified op
 std::string printContractSpec(const ContractSpec& spec);
 
 }  // namespace gshard

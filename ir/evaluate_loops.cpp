@@ -40,9 +40,9 @@ std::int64_t placeOf(const Index& global, const Tensor& tile, const std::vector<
   std::int64_t flat = 0;
   for (std::size_t i = 0; i < global.size(); ++i) {
     const std::int64_t local = global[i] - tiles[i].offset;
-    GSHARD_CHECK(local >= 0 && local < tiles[i].live,
-                 "index " + std::to_string(global[i]) + " of dim " + std::to_string(i) + " is not in this device's tile of `" +
-                     printType(tile.type) + "`");
+    GSHARD_CHECK(local >= 0 && local < tiles[i].live, "index " + std::to_string(global[i]) + " of dim " +
+                                                          std::to_string(i) + " is not in this device's tile of `" +
+                                                          printType(tile.type) + "`");
     flat = flat * tile.type.shape[i] + local;
   }
   return flat;
@@ -102,12 +102,18 @@ std::int64_t wrappingMul(std::int64_t a, std::int64_t b) {
 Number identityOf(Reduction reduction, DType dtype) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (reduction) {
-    case Reduction::Sum: return {-0.0, 0};
-    case Reduction::Prod: return {1, 1};
-    case Reduction::Max: return {-kInfinity, lowestOf(dtype)};
-    case Reduction::Min: return {kInfinity, highestOf(dtype)};
-    case Reduction::Any: return {0, 0};
-    case Reduction::All: return {1, 1};
+    case Reduction::Sum:
+      return {-0.0, 0};
+    case Reduction::Prod:
+      return {1, 1};
+    case Reduction::Max:
+      return {-kInfinity, lowestOf(dtype)};
+    case Reduction::Min:
+      return {kInfinity, highestOf(dtype)};
+    case Reduction::Any:
+      return {0, 0};
+    case Reduction::All:
+      return {1, 1};
   }
   GSHARD_UNREACHABLE("Reduction");
 }
@@ -115,12 +121,24 @@ Number identityOf(Reduction reduction, DType dtype) {
 Number reduceStep(Reduction reduction, DType dtype, const Number& a, const Number& b, bool rounded) {
   Number result;
   switch (reduction) {
-    case Reduction::Sum: result = {a.real + b.real, wrappingAdd(a.integer, b.integer)}; break;
-    case Reduction::Prod: result = {a.real * b.real, wrappingMul(a.integer, b.integer)}; break;
-    case Reduction::Max: result = {maximumOf(a.real, b.real), a.integer > b.integer ? a.integer : b.integer}; break;
-    case Reduction::Min: result = {-maximumOf(-a.real, -b.real), a.integer < b.integer ? a.integer : b.integer}; break;
-    case Reduction::Any: result = {0, (a.integer | b.integer) != 0 ? 1 : 0}; break;
-    case Reduction::All: result = {0, a.integer != 0 && b.integer != 0 ? 1 : 0}; break;
+    case Reduction::Sum:
+      result = {a.real + b.real, wrappingAdd(a.integer, b.integer)};
+      break;
+    case Reduction::Prod:
+      result = {a.real * b.real, wrappingMul(a.integer, b.integer)};
+      break;
+    case Reduction::Max:
+      result = {maximumOf(a.real, b.real), a.integer > b.integer ? a.integer : b.integer};
+      break;
+    case Reduction::Min:
+      result = {-maximumOf(-a.real, -b.real), a.integer < b.integer ? a.integer : b.integer};
+      break;
+    case Reduction::Any:
+      result = {0, (a.integer | b.integer) != 0 ? 1 : 0};
+      break;
+    case Reduction::All:
+      result = {0, a.integer != 0 && b.integer != 0 ? 1 : 0};
+      break;
   }
   if (!isFloat(dtype)) result.integer = wrapTo(dtype, result.integer);
   if (isFloat(dtype) && rounded) result.real = roundTo(dtype, result.real);
@@ -140,8 +158,9 @@ void evaluateIdentity(const OpView&, EvalFrame& frame) {
 
 namespace {
 // The operand index that a global result index reads through the map; nothing where it falls into padding.
-std::optional<Index> sourceIndex(const std::vector<MoveDim>& map, const Index& global, const std::vector<std::int64_t>& shape) {
-  Index source(shape.size(), 0);                 // dims of size 1 that the map does not name are read at 0
+std::optional<Index> sourceIndex(const std::vector<MoveDim>& map, const Index& global,
+                                 const std::vector<std::int64_t>& shape) {
+  Index source(shape.size(), 0);  // dims of size 1 that the map does not name are read at 0
   for (std::size_t i = 0; i < map.size(); ++i) {
     if (map[i].operandDim < 0) continue;
     const std::int64_t scaled = map[i].scale * global[i] + map[i].offset;
@@ -168,7 +187,7 @@ void evaluateMove(const OpView& op, EvalFrame& frame) {
       copyElement(frame.in(i), placeOf(*source, frame.in(i), frame.operandTiles[i]), frame.out(), place);
       return;
     }
-    copyElement(frame.in(1), 0, frame.out(), place);     // padding
+    copyElement(frame.in(1), 0, frame.out(), place);  // padding
   });
 }
 

@@ -23,7 +23,7 @@ void forEachIndex(const std::vector<std::int64_t>& sizes, Visit&& visit) {
 }
 
 std::vector<std::int64_t> liveSizes(const std::vector<Tile>& tiles);
-std::int64_t flatOf(const Index& index, const std::vector<std::int64_t>& shape);         // row-major
+std::int64_t flatOf(const Index& index, const std::vector<std::int64_t>& shape);  // row-major
 Index indexOf(std::int64_t flat, const std::vector<std::int64_t>& shape);
 Index toGlobal(const Index& local, const std::vector<Tile>& tiles);
 // Place of a global index in a tile; an index outside its live part is a bug of the partitioner.
@@ -37,8 +37,8 @@ struct Number {
   std::int64_t integer = 0;
 };
 Number numberAt(const Tensor& tensor, std::int64_t place);
-void storeNumber(Tensor& tensor, std::int64_t place, const Number& number);              // rounds and wraps to the dtype
-Number identityOf(Reduction reduction, DType dtype);                                     // sum: -0
+void storeNumber(Tensor& tensor, std::int64_t place, const Number& number);  // rounds and wraps to the dtype
+Number identityOf(Reduction reduction, DType dtype);                         // sum: -0
 // Float steps in double; `rounded` rounds every step to the dtype, as devices do between each other.
 Number reduceStep(Reduction reduction, DType dtype, const Number& a, const Number& b, bool rounded);
 

@@ -16,21 +16,28 @@ namespace {
 class Machine {
  public:
   Machine(const Module& module, const Function& function, const EvalOptions& options)
-      : module_(module), function_(function), options_(options), isSpmd_(!options.global && isSpmd(function)),
-        devices_(isSpmd_ ? module.mesh : single_), values_(function.values.size()), uses_(useCounts(function)) {}
+      : module_(module),
+        function_(function),
+        options_(options),
+        isSpmd_(!options.global && isSpmd(function)),
+        devices_(isSpmd_ ? module.mesh : single_),
+        values_(function.values.size()),
+        uses_(useCounts(function)) {}
 
   EvalResult run(std::span<const Tensor> arguments) {
-    GSHARD_CHECK(arguments.size() == function_.arguments.size(), "func @" + function_.name + " takes " +
-                                                                     std::to_string(function_.arguments.size()) + " arguments");
+    GSHARD_CHECK(arguments.size() == function_.arguments.size(),
+                 "func @" + function_.name + " takes " + std::to_string(function_.arguments.size()) + " arguments");
     result_.bytesReceived.assign(static_cast<std::size_t>(devices_.count()), 0);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const ValueId id = function_.arguments[i].value;
-      GSHARD_CHECK(arguments[i].type == function_.type(id), "argument " + std::to_string(i) + " is `" + printType(arguments[i].type) +
-                                                                "`, not `" + printType(function_.type(id)) + "`");
+      GSHARD_CHECK(arguments[i].type == function_.type(id), "argument " + std::to_string(i) + " is `" +
+                                                                printType(arguments[i].type) + "`, not `" +
+                                                                printType(function_.type(id)) + "`");
       values_[id.index] = devices_.distribute(arguments[i], shardingOf(id), liveOf(id));
     }
     for (const Op& op : function_.ops) step(op);
-    for (const Result& result : function_.results) result_.results.push_back(devices_.assemble(values_[result.value.index]));
+    for (const Result& result : function_.results)
+      result_.results.push_back(devices_.assemble(values_[result.value.index]));
     return std::move(result_);
   }
 
@@ -71,13 +78,17 @@ class Machine {
     for (const ValueId result : op.results) values_[result.index] = blank(result);
     const TileWork work = own != nullptr && isSpmd_ ? *own->work : TileWork::Local;
     switch (work) {
-      case TileWork::Local: runOnTiles(view); break;
+      case TileWork::Local:
+        runOnTiles(view);
+        break;
       case TileWork::Redistribute:
         for (std::size_t i = 0; i < op.results.size(); ++i) {
           devices_.redistribute(values_[op.operands[i].index], values_[op.results[i].index], &result_.bytesReceived);
         }
         break;
-      case TileWork::Whole: runWhole(view); break;
+      case TileWork::Whole:
+        runWhole(view);
+        break;
     }
     dependsOnDevice_ = dependsOnDevice_ || op.kind == OpKind::DeviceIndex;
     for (std::size_t i = 0; i < op.results.size(); ++i) checkAndShow(op, i);
@@ -88,8 +99,8 @@ class Machine {
     const DeviceValue& value = values_[op.results[result].index];
     if (isSpmd_ && !dependsOnDevice_) {
       const std::optional<std::int64_t> device = devices_.differingReplica(value);
-      GSHARD_CHECK(!device, "device " + std::to_string(device.value_or(0)) + " holds other bits than its replica after `" +
-                                printOp(module_, function_, op) + "`");
+      GSHARD_CHECK(!device, "device " + std::to_string(device.value_or(0)) +
+                                " holds other bits than its replica after `" + printOp(module_, function_, op) + "`");
     }
     if (options_.onValue) options_.onValue(op, result, devices_.assemble(value));
   }
@@ -138,7 +149,8 @@ class Machine {
     try {
       (*opDef(view.op().kind).evaluate)(view, frame);
     } catch (const InternalError& error) {
-      throw InternalError("device " + std::to_string(frame.device) + ", `" + printOp(module_, function_, view.op()) + "`: " + error.what());
+      throw InternalError("device " + std::to_string(frame.device) + ", `" + printOp(module_, function_, view.op()) +
+                          "`: " + error.what());
     }
   }
 
@@ -167,15 +179,15 @@ class Machine {
     return tiles;
   }
 
-  // What each device fetches: the operands' elements that its result tile reads and that it does not hold. They are found
-  // by running the move on tensors of element numbers.
+  // What each device fetches: the operands' elements that its result tile reads and that it does not hold. They are
+  // found by running the move on tensors of element numbers.
   void countFetched(const OpView& view) {
     const Op& op = view.op();
     const ValueId id = op.results[0];
     const Type numbers{DType::I64, function_.type(id).shape};
     EvalFrame frame = frameOf(view);
     std::vector<Tensor> operands;
-    std::int64_t next = 1;                          // 0: padding
+    std::int64_t next = 1;  // 0: padding
     std::vector<std::int64_t> firsts;
     for (const ValueId operand : op.operands) {
       Tensor& tensor = operands.emplace_back(Tensor::zeros({DType::I64, function_.type(operand).shape}));
@@ -196,10 +208,12 @@ class Machine {
       std::set<std::int64_t> fetched;
       const std::vector<Tile> tiles = devices_.tiles(result, device);
       forEachIndex(liveSizes(tiles), [&](const Index& local) {
-        const std::int64_t number = frame.out().ints[static_cast<std::size_t>(flatOf(toGlobal(local, tiles), numbers.shape))];
+        const std::int64_t number =
+            frame.out().ints[static_cast<std::size_t>(flatOf(toGlobal(local, tiles), numbers.shape))];
         if (number > 0 && !holds(op, firsts, number, device)) fetched.insert(number);
       });
-      result_.bytesReceived[static_cast<std::size_t>(device)] += static_cast<std::int64_t>(fetched.size()) * byteSize(result.type.dtype);
+      result_.bytesReceived[static_cast<std::size_t>(device)] +=
+          static_cast<std::int64_t>(fetched.size()) * byteSize(result.type.dtype);
     }
   }
 
@@ -216,7 +230,8 @@ class Machine {
   }
 
   void keepLeastFault() {
-    const auto least = std::min_element(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) { return a.position < b.position; });
+    const auto least = std::min_element(faults_.begin(), faults_.end(),
+                                        [](const Fault& a, const Fault& b) { return a.position < b.position; });
     if (least != faults_.end()) result_.faults.push_back(least->text);
     faults_.clear();
   }
@@ -229,13 +244,14 @@ class Machine {
   SimulatedDevices devices_;
   std::vector<DeviceValue> values_;
   std::vector<std::int64_t> uses_;
-  std::vector<Fault> faults_;                       // of the op at hand, of all devices
-  bool dependsOnDevice_ = false;                    // device_index has run: replicas may differ
+  std::vector<Fault> faults_;     // of the op at hand, of all devices
+  bool dependsOnDevice_ = false;  // device_index has run: replicas may differ
   EvalResult result_;
 };
 }  // namespace
 
-EvalResult evaluate(const Module& module, const Function& function, std::span<const Tensor> arguments, const EvalOptions& options) {
+EvalResult evaluate(const Module& module, const Function& function, std::span<const Tensor> arguments,
+                    const EvalOptions& options) {
   return Machine(module, function, options).run(arguments);
 }
 

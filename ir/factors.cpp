@@ -8,13 +8,20 @@ namespace gshard {
 
 std::string_view factorKindName(FactorKind kind) {
   switch (kind) {
-    case FactorKind::Pass: return "pass";
-    case FactorKind::Reduce: return "reduce";
-    case FactorKind::Window: return "window";
-    case FactorKind::Whole: return "whole";
-    case FactorKind::Scan: return "scan";
-    case FactorKind::Lookup: return "lookup";
-    case FactorKind::Candidates: return "candidates";
+    case FactorKind::Pass:
+      return "pass";
+    case FactorKind::Reduce:
+      return "reduce";
+    case FactorKind::Window:
+      return "window";
+    case FactorKind::Whole:
+      return "whole";
+    case FactorKind::Scan:
+      return "scan";
+    case FactorKind::Lookup:
+      return "lookup";
+    case FactorKind::Candidates:
+      return "candidates";
   }
   GSHARD_UNREACHABLE("FactorKind");
 }
@@ -24,7 +31,8 @@ FactorBuilder::FactorBuilder(const OpView& op) {
   for (std::size_t i = 0; i < op.op().results.size(); ++i) factors_.results.emplace_back(op.resultType(i).shape.size());
 }
 
-int FactorBuilder::add(FactorKind kind, std::int64_t size, std::string letter, std::string reason, Reduction reduction) {
+int FactorBuilder::add(FactorKind kind, std::int64_t size, std::string letter, std::string reason,
+                       Reduction reduction) {
   const int number = static_cast<int>(factors_.factors.size());
   if (letter.empty()) {
     letter = std::string(1, static_cast<char>('a' + number % 26));
@@ -34,7 +42,9 @@ int FactorBuilder::add(FactorKind kind, std::int64_t size, std::string letter, s
   return number;
 }
 
-void FactorBuilder::othersPartial(int factor) { factors_.factors[static_cast<std::size_t>(factor)].othersPartial = true; }
+void FactorBuilder::othersPartial(int factor) {
+  factors_.factors[static_cast<std::size_t>(factor)].othersPartial = true;
+}
 
 void FactorBuilder::operandDim(std::size_t operand, std::int64_t dim, int factor) {
   factors_.operands[operand][static_cast<std::size_t>(dim)].push_back(factor);
@@ -66,24 +76,26 @@ OpFactors FactorBuilder::take() && {
       everywhere = false;
       if (isPass) factors_.isBroadcast = true;
     }
-    for (const OpFactors::DimFactors& result : factors_.results) everywhere = everywhere && has(result, static_cast<int>(f));
+    for (const OpFactors::DimFactors& result : factors_.results)
+      everywhere = everywhere && has(result, static_cast<int>(f));
     factors_.isElementwise = factors_.isElementwise && everywhere;
   }
   return std::move(factors_);
 }
 
-std::optional<std::vector<std::vector<AxisRef>>> axesOfFactors(const OpFactors& factors, const std::vector<int>& dimFactors,
-                                                               std::int64_t dimSize, std::span<const AxisRef> axes) {
+std::optional<std::vector<std::vector<AxisRef>>> axesOfFactors(const OpFactors& factors,
+                                                               const std::vector<int>& dimFactors, std::int64_t dimSize,
+                                                               std::span<const AxisRef> axes) {
   std::vector<std::vector<AxisRef>> result(dimFactors.size());
   if (axes.empty()) return result;
   if (dimFactors.empty()) return std::nullopt;
   std::size_t at = 0;
-  std::int64_t minor = dimSize;                  // elements of the dim per index of the factors before `at`
-  std::int64_t parts = 1;                        // of factor `at` so far
+  std::int64_t minor = dimSize;  // elements of the dim per index of the factors before `at`
+  std::int64_t parts = 1;        // of factor `at` so far
   std::int64_t left = factors.factors[static_cast<std::size_t>(dimFactors[0])].size;
   const auto nests = [&]() {
     const std::int64_t size = factors.factors[static_cast<std::size_t>(dimFactors[at])].size;
-    if (at > 0 && size % parts != 0) return false;   // the tiles of a split major factor would end within an uneven part
+    if (at > 0 && size % parts != 0) return false;  // the tiles of a split major factor would end within an uneven part
     const std::int64_t inner = size == 0 ? 0 : minor / size;
     return at + 1 == dimFactors.size() || partSize(minor, parts) == inner * partSize(size, parts);
   };
@@ -99,7 +111,7 @@ std::optional<std::vector<std::vector<AxisRef>>> axesOfFactors(const OpFactors& 
       if (at + 1 < dimFactors.size() && left > 1 && axis.size > left && axis.size % left == 0) piece.size = left;
       result[at].push_back(piece);
       parts *= piece.size;
-      left = left % piece.size == 0 ? left / piece.size : 0;       // 0: split unevenly, nothing may follow but this factor
+      left = left % piece.size == 0 ? left / piece.size : 0;  // 0: split unevenly, nothing may follow but this factor
       axis = {axis.axis, axis.pre * piece.size, axis.size / piece.size};
     }
   }

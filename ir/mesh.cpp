@@ -36,9 +36,13 @@ std::int64_t Mesh::deviceAt(std::span<const std::int64_t> coordinates) const {
   return device;
 }
 
-AxisRef wholeAxis(const Mesh& mesh, int axis) { return {axis, 1, mesh.axes[static_cast<std::size_t>(axis)].size}; }
+AxisRef wholeAxis(const Mesh& mesh, int axis) {
+  return {axis, 1, mesh.axes[static_cast<std::size_t>(axis)].size};
+}
 
-bool isWholeAxis(const Mesh& mesh, const AxisRef& ref) { return ref == wholeAxis(mesh, ref.axis); }
+bool isWholeAxis(const Mesh& mesh, const AxisRef& ref) {
+  return ref == wholeAxis(mesh, ref.axis);
+}
 
 // A piece covers the digits between pre and pre * size of its axis.
 bool overlaps(const AxisRef& a, const AxisRef& b) {
@@ -108,7 +112,9 @@ std::string printMesh(const Mesh& mesh) {
   return text + "]";
 }
 
-std::int64_t partSize(std::int64_t dim, std::int64_t parts) { return ceilDiv(dim, parts); }
+std::int64_t partSize(std::int64_t dim, std::int64_t parts) {
+  return ceilDiv(dim, parts);
+}
 
 Tile tileOf(std::int64_t dim, std::int64_t parts, std::int64_t index) {
   const std::int64_t part = partSize(dim, parts);

@@ -28,7 +28,8 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-// A piece of a mesh axis of size S = pre * size * post: the digit (coordinate / post) % size. The whole axis has pre 1, size S.
+// A piece of a mesh axis of size S = pre * size * post: the digit (coordinate / post) % size. The whole axis has pre 1,
+// size S.
 struct AxisRef {
   int axis = 0;
   std::int64_t pre = 1;
@@ -39,24 +40,24 @@ struct AxisRef {
 
 AxisRef wholeAxis(const Mesh& mesh, int axis);
 bool isWholeAxis(const Mesh& mesh, const AxisRef& ref);
-bool overlaps(const AxisRef& a, const AxisRef& b);              // share a piece of one mesh axis
+bool overlaps(const AxisRef& a, const AxisRef& b);  // share a piece of one mesh axis
 std::int64_t axisCoordinate(const Mesh& mesh, const AxisRef& ref, std::int64_t device);
-std::int64_t productOf(std::span<const AxisRef> axes);          // number of parts
+std::int64_t productOf(std::span<const AxisRef> axes);  // number of parts
 // Flat index of `device` over `axes`, major first.
 std::int64_t partIndex(const Mesh& mesh, std::span<const AxisRef> axes, std::int64_t device);
 // The device that differs from `device` only in the digits `axes`, which are those of flat index `index`.
 std::int64_t deviceInGroup(const Mesh& mesh, std::span<const AxisRef> axes, std::int64_t device, std::int64_t index);
 // The devices that differ from `device` only in the digits `axes`, in order of their flat index over `axes`.
 std::vector<std::int64_t> groupOf(const Mesh& mesh, std::span<const AxisRef> axes, std::int64_t device);
-std::string printAxisRef(const Mesh& mesh, const AxisRef& ref); // "x" or "x(2,4)" (pre, size)
-std::string printMesh(const Mesh& mesh);                        // "[data: 2, model: 2]"
+std::string printAxisRef(const Mesh& mesh, const AxisRef& ref);  // "x" or "x(2,4)" (pre, size)
+std::string printMesh(const Mesh& mesh);                         // "[data: 2, model: 2]"
 
 struct Tile {
-  std::int64_t offset = 0;   // global index of the first element
-  std::int64_t live = 0;     // elements that exist; the rest of the part is tail
+  std::int64_t offset = 0;  // global index of the first element
+  std::int64_t live = 0;    // elements that exist; the rest of the part is tail
 };
 
-std::int64_t partSize(std::int64_t dim, std::int64_t parts);    // ceil(dim / parts)
+std::int64_t partSize(std::int64_t dim, std::int64_t parts);  // ceil(dim / parts)
 Tile tileOf(std::int64_t dim, std::int64_t parts, std::int64_t index);
 
 }  // namespace gshard

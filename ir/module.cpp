@@ -7,9 +7,12 @@ namespace gshard {
 
 std::string_view phaseName(Phase phase) {
   switch (phase) {
-    case Phase::Forward: return "forward";
-    case Phase::Backward: return "backward";
-    case Phase::Update: return "update";
+    case Phase::Forward:
+      return "forward";
+    case Phase::Backward:
+      return "backward";
+    case Phase::Update:
+      return "update";
   }
   GSHARD_UNREACHABLE("Phase");
 }
@@ -26,7 +29,9 @@ Function* Module::find(std::string_view name) {
   return nullptr;
 }
 
-const Function* Module::find(std::string_view name) const { return const_cast<Module*>(this)->find(name); }
+const Function* Module::find(std::string_view name) const {
+  return const_cast<Module*>(this)->find(name);
+}
 
 bool rowsVary(const Function& function) {
   if (function.stage == Stage::Finish || function.rows == 0) return false;
@@ -99,19 +104,35 @@ const T& attributeOf(const Op& op, std::string_view name) {
 }
 }  // namespace
 
-bool OpView::hasAttr(std::string_view name) const { return op_->attributes.find(name) != nullptr; }
-std::int64_t OpView::intAttr(std::string_view name) const { return attributeOf<std::int64_t>(*op_, name); }
-double OpView::floatAttr(std::string_view name) const { return attributeOf<double>(*op_, name); }
-bool OpView::boolAttr(std::string_view name) const { return hasAttr(name) && attributeOf<bool>(*op_, name); }
-const std::string& OpView::stringAttr(std::string_view name) const { return attributeOf<std::string>(*op_, name); }
+bool OpView::hasAttr(std::string_view name) const {
+  return op_->attributes.find(name) != nullptr;
+}
+std::int64_t OpView::intAttr(std::string_view name) const {
+  return attributeOf<std::int64_t>(*op_, name);
+}
+double OpView::floatAttr(std::string_view name) const {
+  return attributeOf<double>(*op_, name);
+}
+bool OpView::boolAttr(std::string_view name) const {
+  return hasAttr(name) && attributeOf<bool>(*op_, name);
+}
+const std::string& OpView::stringAttr(std::string_view name) const {
+  return attributeOf<std::string>(*op_, name);
+}
 const std::vector<std::int64_t>& OpView::intsAttr(std::string_view name) const {
   return attributeOf<std::vector<std::int64_t>>(*op_, name);
 }
 const std::vector<AxisRef>& OpView::axesAttr(std::string_view name) const {
   return attributeOf<std::vector<AxisRef>>(*op_, name);
 }
-DType OpView::dtypeAttr(std::string_view name) const { return attributeOf<DType>(*op_, name); }
-const Literal& OpView::literalAttr(std::string_view name) const { return attributeOf<Literal>(*op_, name); }
-const Annotation& OpView::annotationAttr(std::string_view name) const { return attributeOf<Annotation>(*op_, name); }
+DType OpView::dtypeAttr(std::string_view name) const {
+  return attributeOf<DType>(*op_, name);
+}
+const Literal& OpView::literalAttr(std::string_view name) const {
+  return attributeOf<Literal>(*op_, name);
+}
+const Annotation& OpView::annotationAttr(std::string_view name) const {
+  return attributeOf<Annotation>(*op_, name);
+}
 
 }  // namespace gshard

@@ -2,8 +2,9 @@
 // append-only, so a ValueId stays meaningful across passes. There are no use lists: ask useCounts or usersOf.
 //
 // SPMD form: a value keeps its GLOBAL type and says by its sharding which tile each device holds. Ops keep their global
-// meaning too; a collective is an identity on the global value that changes the sharding. Local shapes, offsets and live
-// sizes follow from type, sharding and mesh (ir/mesh.h), so no op attribute ever changes when a program is partitioned.
+// meaning too; a collective is an identity on the global value that changes the sharding. Local shapes, offsets and
+// live sizes follow from type, sharding and mesh (ir/mesh.h), so no op attribute ever changes when a program is
+// partitioned.
 #pragma once
 
 #include "ir/attribute.h"
@@ -20,11 +21,11 @@ struct ValueId {
 
 struct Value {
   Type type;
-  std::optional<Sharding> sharding;          // absent before propagation
-  std::int64_t rowDim = -1;                  // the dim whose live size is set at run time (split-rows), or -1
-  std::string name;                          // readable, need not be unique: "h", "matmul"
-  SourceRange range;                         // the expression that it came from
-  std::vector<SplitOrigin> origins;          // one per (dim, axis); not part of the text form
+  std::optional<Sharding> sharding;  // absent before propagation
+  std::int64_t rowDim = -1;          // the dim whose live size is set at run time (split-rows), or -1
+  std::string name;                  // readable, need not be unique: "h", "matmul"
+  SourceRange range;                 // the expression that it came from
+  std::vector<SplitOrigin> origins;  // one per (dim, axis); not part of the text form
 };
 
 enum class Phase : std::uint8_t { Forward, Backward, Update };
@@ -37,42 +38,42 @@ struct Op {
   Attributes attributes;
   SourceRange range;
   Phase phase = Phase::Forward;
-  std::string reason;                        // collectives: why it is there, for the plan; not part of the text form
+  std::string reason;  // collectives: why it is there, for the plan; not part of the text form
 };
 
 enum class ArgumentKind : std::uint8_t { Input, Parameter, State, Step, Steps, Setting, Accumulator };
 struct Argument {
   ArgumentKind kind = ArgumentKind::Input;
-  std::string name;                          // input name; parameter, state or setting path
-  std::int64_t index = -1;                   // into Module::parameters/states/settings; accumulator number
+  std::string name;         // input name; parameter, state or setting path
+  std::int64_t index = -1;  // into Module::parameters/states/settings; accumulator number
   ValueId value;
-  std::optional<Annotation> annotation;      // inputs: what the source says
+  std::optional<Annotation> annotation;  // inputs: what the source says
 };
 
 enum class ResultKind : std::uint8_t { Output, Report, Parameter, State, Accumulator };
 struct Result {
   ResultKind kind = ResultKind::Output;
-  std::string name;                          // "result", "result.0", report path; parameter or state path
-  std::int64_t index = -1;                   // into Module::parameters/states; accumulator number
+  std::string name;         // "result", "result.0", report path; parameter or state path
+  std::int64_t index = -1;  // into Module::parameters/states; accumulator number
   ValueId value;
-  Reduction reduction = Reduction::Sum;      // accumulators: how the blocks of rows are joined
+  Reduction reduction = Reduction::Sum;  // accumulators: how the blocks of rows are joined
   SourceRange range;
 };
 
-enum class FunctionKind : std::uint8_t { Init, Train, Eval, Entry };   // Eval: the trained entry without update
-enum class Stage : std::uint8_t { Whole, Accumulate, Finish };         // split-rows cuts a function in two
+enum class FunctionKind : std::uint8_t { Init, Train, Eval, Entry };  // Eval: the trained entry without update
+enum class Stage : std::uint8_t { Whole, Accumulate, Finish };        // split-rows cuts a function in two
 
 struct Function {
-  std::string name;                          // "loss", "predict", "init"; stages: "loss.accumulate", "loss.finish"
+  std::string name;  // "loss", "predict", "init"; stages: "loss.accumulate", "loss.finish"
   FunctionKind kind = FunctionKind::Entry;
   Stage stage = Stage::Whole;
-  std::int64_t rows = 0;                     // rows of one block: the row dim of its row inputs; 0 if it has none
-  std::int64_t blocks = 1;                   // Accumulate of a train function: microbatches; 0: as many as the data has
-  std::int64_t totalRows = 0;                // what dim_size of the row dim gives; 0: known at run time
+  std::int64_t rows = 0;       // rows of one block: the row dim of its row inputs; 0 if it has none
+  std::int64_t blocks = 1;     // Accumulate of a train function: microbatches; 0: as many as the data has
+  std::int64_t totalRows = 0;  // what dim_size of the row dim gives; 0: known at run time
   std::vector<Argument> arguments;
   std::vector<Result> results;
   std::vector<Value> values;
-  std::vector<Op> ops;                       // in SSA order
+  std::vector<Op> ops;  // in SSA order
   SourceRange range;
   std::string doc;
 
@@ -83,32 +84,32 @@ struct Function {
 };
 
 struct Parameter {
-  std::string name;                          // "net.w1"
+  std::string name;  // "net.w1"
   Type type;
   std::optional<Annotation> annotation;
-  std::optional<Sharding> sharding;          // after propagation; one per module
+  std::optional<Sharding> sharding;  // after propagation; one per module
   bool trained = false;
   SourceRange range;
   std::string doc;
 };
 
 struct State {
-  std::string name;                          // "net.w1.adam.m"
+  std::string name;  // "net.w1.adam.m"
   Type type;
   std::optional<Annotation> annotation;
   std::optional<Sharding> sharding;
-  std::int64_t parameter = -1;               // optimizer states: whose
+  std::int64_t parameter = -1;  // optimizer states: whose
   SourceRange range;
 };
 
-struct Setting {                             // a constant that shapes nothing and may be set at run time (--set)
+struct Setting {  // a constant that shapes nothing and may be set at run time (--set)
   std::string name;
   DType dtype = DType::F32;
   double value = 0;
   std::string doc;
 };
 
-struct Constant {                            // for info and --help
+struct Constant {  // for info and --help
   std::string name;
   std::string type;
   std::string value;
@@ -116,7 +117,7 @@ struct Constant {                            // for info and --help
 };
 
 struct Module {
-  std::string name;                          // stem of the source file
+  std::string name;  // stem of the source file
   Mesh mesh;
   bool meshDeclared = false;
   std::vector<Parameter> parameters;
@@ -145,7 +146,8 @@ void eraseUnused(Function& function);
 // Read access to an op together with its function: what the rules of the op table get.
 class OpView {
  public:
-  OpView(const Module& module, const Function& function, const Op& op) : module_(&module), function_(&function), op_(&op) {}
+  OpView(const Module& module, const Function& function, const Op& op)
+      : module_(&module), function_(&function), op_(&op) {}
 
   const Op& op() const { return *op_; }
   const Module& module() const { return *module_; }
@@ -157,9 +159,9 @@ class OpView {
   const Type& operandType(std::size_t i) const { return function_->type(op_->operands[i]); }
   const Type& resultType(std::size_t i = 0) const { return function_->type(op_->results[i]); }
   bool hasAttr(std::string_view name) const;
-  std::int64_t intAttr(std::string_view name) const;            // a missing or mistyped attribute is an InternalError
+  std::int64_t intAttr(std::string_view name) const;  // a missing or mistyped attribute is an InternalError
   double floatAttr(std::string_view name) const;
-  bool boolAttr(std::string_view name) const;                   // false when absent
+  bool boolAttr(std::string_view name) const;  // false when absent
   const std::string& stringAttr(std::string_view name) const;
   const std::vector<std::int64_t>& intsAttr(std::string_view name) const;
   const std::vector<AxisRef>& axesAttr(std::string_view name) const;

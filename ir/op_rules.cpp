@@ -59,11 +59,14 @@ bool checkLength(const OpView& op, DiagSink& diag, std::string_view attr, const 
 bool checkIndexDtype(const OpView& op, DiagSink& diag, std::size_t operand) {
   const DType dtype = op.operandType(operand).dtype;
   if (dtype == DType::I32 || dtype == DType::I64) return true;
-  diag.emit(op.range(), diag::IndexDtype, std::string(dtypeName(dtype))).label(op.operandRange(operand), "these indices");
+  diag.emit(op.range(), diag::IndexDtype, std::string(dtypeName(dtype)))
+      .label(op.operandRange(operand), "these indices");
   return false;
 }
 
-Type typeOfAttributes(const OpView& op) { return {op.dtypeAttr("dtype"), op.intsAttr("shape")}; }
+Type typeOfAttributes(const OpView& op) {
+  return {op.dtypeAttr("dtype"), op.intsAttr("shape")};
+}
 
 std::int64_t intAttrOr(const OpView& op, std::string_view name, std::int64_t fallback) {
   return op.hasAttr(name) ? op.intAttr(name) : fallback;
@@ -96,7 +99,9 @@ ValueId sumTo(GradBuilder& builder, ValueId gradient, std::vector<std::int64_t> 
 
 void noGradient(const OpView&, std::span<const ValueId>, GradBuilder&) {}
 
-std::optional<ResultTypes> inferIdentity(const OpView& op, DiagSink&) { return ResultTypes{op.operandType(0)}; }
+std::optional<ResultTypes> inferIdentity(const OpView& op, DiagSink&) {
+  return ResultTypes{op.operandType(0)};
+}
 
 const Sharding& shardingOf(const OpView& op, ValueId value) {
   const std::optional<Sharding>& sharding = op.function().value(value).sharding;

@@ -21,7 +21,9 @@ constexpr OpKind kKinds[] = {
 
 using Operands = std::span<const std::optional<Reduction>>;
 
-bool selects(OperandMask mask, std::size_t operand) { return operand < 32 && (mask >> operand & 1) != 0; }
+bool selects(OperandMask mask, std::size_t operand) {
+  return operand < 32 && (mask >> operand & 1) != 0;
+}
 
 std::optional<Reduction> acceptJoint(const Joint& rule, Operands operands) {
   std::optional<Reduction> common;
@@ -48,9 +50,13 @@ std::optional<Reduction> acceptSeparate(const Separate& rule, Operands operands)
 
 }  // namespace
 
-const OpDef& opDef(OpKind kind) { return *kTable[static_cast<std::size_t>(kind)]; }
+const OpDef& opDef(OpKind kind) {
+  return *kTable[static_cast<std::size_t>(kind)];
+}
 
-std::span<const OpKind> allOps() { return kKinds; }
+std::span<const OpKind> allOps() {
+  return kKinds;
+}
 
 std::optional<OpKind> opFromName(std::string_view name) {
   for (const OpKind kind : kKinds) {
@@ -59,7 +65,9 @@ std::optional<OpKind> opFromName(std::string_view name) {
   return std::nullopt;
 }
 
-bool isSpmdOnly(OpKind kind) { return std::holds_alternative<OwnTiles>(*opDef(kind).localize); }
+bool isSpmdOnly(OpKind kind) {
+  return std::holds_alternative<OwnTiles>(*opDef(kind).localize);
+}
 
 namespace {
 struct AcceptVisitor {
@@ -76,6 +84,8 @@ std::optional<Reduction> acceptPartial(const OpView& op, std::span<const std::op
   return std::visit(AcceptVisitor{op, operands}, *opDef(op.op().kind).linearity);
 }
 
-bool isMove(OpKind kind) { return std::holds_alternative<LowerMove>(*opDef(kind).lower); }
+bool isMove(OpKind kind) {
+  return std::holds_alternative<LowerMove>(*opDef(kind).lower);
+}
 
 }  // namespace gshard

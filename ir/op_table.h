@@ -11,7 +11,7 @@ namespace gshard {
 
 const OpDef& opDef(OpKind kind);
 std::span<const OpKind> allOps();
-std::optional<OpKind> opFromName(std::string_view name);        // name of ops.def; scalar functions are `map`
+std::optional<OpKind> opFromName(std::string_view name);  // name of ops.def; scalar functions are `map`
 
 // Ops that exist in SPMD form only: collectives and the like.
 bool isSpmdOnly(OpKind kind);
@@ -20,11 +20,12 @@ bool isSpmdOnly(OpKind kind);
 // results are then partial with, or nothing: the pending reduction has to be completed first.
 std::optional<Reduction> acceptPartial(const OpView& op, std::span<const std::optional<Reduction>> operands);
 
-// Index maps of a move (ops whose lower is LowerMove, but reshape), one per result dim, for operand `operand` of concat.
+// Index maps of a move (ops whose lower is LowerMove, but reshape), one per result dim, for operand `operand` of
+// concat.
 bool isMove(OpKind kind);
 // Of an `exchange`: the move that it carries, nothing for a mere reshard; of a move: itself.
 std::optional<OpKind> moveKindOf(const OpView& op);
-std::vector<MoveDim> identityMap(const OpView& op);             // result dim i reads operand dim i
+std::vector<MoveDim> identityMap(const OpView& op);  // result dim i reads operand dim i
 std::vector<MoveDim> moveMap(const OpView& op, std::size_t operand = 0);
 
 }  // namespace gshard

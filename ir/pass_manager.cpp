@@ -34,12 +34,15 @@ std::optional<std::string> roundTripFault(const std::string& text) {
   SourceManager sources;
   CollectingSink sink;
   const std::optional<Module> again = parseModule(sources.addFile("round-trip.ir", text), sources, sink);
-  if (!again) return "its text does not parse: " + (sink.diagnostics().empty() ? "" : sink.diagnostics().front().message);
-  return printModule(*again) == text ? std::nullopt : std::optional<std::string>("its text changes when parsed and printed");
+  if (!again)
+    return "its text does not parse: " + (sink.diagnostics().empty() ? "" : sink.diagnostics().front().message);
+  return printModule(*again) == text ? std::nullopt
+                                     : std::optional<std::string>("its text changes when parsed and printed");
 }
 }  // namespace
 
-PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context, const PassManagerOptions& options) {
+PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context,
+                  const PassManagerOptions& options) {
   PassRun run;
   std::string before = printModule(module);
   for (const Pass& pass : passes) {
@@ -65,7 +68,8 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
       return run;
     }
     record.ops = opCount(module);
-    if (options.dumpAfter == "all" || options.dumpAfter == pass.name) record.text = after == before ? "// unchanged\n" : after;
+    if (options.dumpAfter == "all" || options.dumpAfter == pass.name)
+      record.text = after == before ? "// unchanged\n" : after;
     run.records.push_back(std::move(record));
     if (sink.sawError()) {
       run.stopped = true;

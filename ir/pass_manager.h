@@ -12,7 +12,7 @@ namespace gshard {
 // Options that passes read; the driver fills it once and everybody reads it by const reference.
 struct PassOptions {
   bool strictSharding = false;
-  std::int64_t combineBytes = 1 << 20;        // collectives up to this size are combined
+  std::int64_t combineBytes = 1 << 20;  // collectives up to this size are combined
 };
 
 struct PassContext {
@@ -23,14 +23,14 @@ struct PassContext {
 struct Pass {
   std::string_view name, help;
   void (*run)(Module&, PassContext&);
-  Form form = Form::Global;                   // what must hold afterwards
+  Form form = Form::Global;  // what must hold afterwards
 };
 
 struct PassRecord {
   std::string name;
   double seconds = 0;
-  std::int64_t ops = 0;                       // in the whole module, afterwards
-  std::optional<std::string> text;            // when asked for: the IR after it, or "// unchanged"
+  std::int64_t ops = 0;             // in the whole module, afterwards
+  std::optional<std::string> text;  // when asked for: the IR after it, or "// unchanged"
 };
 
 // A fault of ours: the driver turns it into exit code 70 and a file that reproduces it.
@@ -41,14 +41,15 @@ struct PassFailure {
 struct PassRun {
   std::vector<PassRecord> records;
   std::optional<PassFailure> failure;
-  bool stopped = false;                       // a pass emitted an error
+  bool stopped = false;  // a pass emitted an error
 };
 
 struct PassManagerOptions {
-  std::string dumpAfter;                      // pass name, "all" or empty
-  bool checkRoundTrip = false;                // in tests: parse(print(m)) == m
+  std::string dumpAfter;        // pass name, "all" or empty
+  bool checkRoundTrip = false;  // in tests: parse(print(m)) == m
 };
 
-PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context, const PassManagerOptions& options);
+PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context,
+                  const PassManagerOptions& options);
 
 }  // namespace gshard

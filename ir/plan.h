@@ -1,5 +1,5 @@
-// The communication plan: what every collective of an SPMD module moves, as data. partition/comm_plan.cpp makes it, codegen
-// puts it into the program (so that the binary can compare what it counted), the driver prints it.
+// The communication plan: what every collective of an SPMD module moves, as data. partition/comm_plan.cpp makes it,
+// codegen puts it into the program (so that the binary can compare what it counted), the driver prints it.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace gshard {
 
 struct PlanEntry {
-  std::int64_t function = 0, op = 0;          // indices into Module::functions and Function::ops
-  std::string kind;                           // "all_reduce"
-  std::string reduction;                      // "sum"; empty for moves
-  std::vector<std::string> axes;              // of the group, as users name them
+  std::int64_t function = 0, op = 0;  // indices into Module::functions and Function::ops
+  std::string kind;                   // "all_reduce"
+  std::string reduction;              // "sum"; empty for moves
+  std::vector<std::string> axes;      // of the group, as users name them
   DType dtype = DType::F32;
   std::vector<std::int64_t> shape;            // tile that is moved; empty: a scalar; combined: all elements in one row
   std::int64_t count = 1;                     // calls per step (microbatches)
@@ -31,11 +31,12 @@ struct PlanEntry {
 struct PlanFunction {
   std::int64_t function = 0;
   std::vector<PlanEntry> collectives;
-  std::int64_t bytesMax = 0, bytesTotal = 0;  // per call of the function; max: of the busiest device over the whole call
+  std::int64_t bytesMax = 0,
+               bytesTotal = 0;  // per call of the function; max: of the busiest device over the whole call
 };
 
 struct CommPlan {
-  std::vector<PlanFunction> functions;        // all functions of the module, in order
+  std::vector<PlanFunction> functions;  // all functions of the module, in order
 };
 
 }  // namespace gshard

@@ -13,7 +13,8 @@ namespace {
 r123::Philox4x32::ctr_type blockOf(const RandomStream& stream, std::uint64_t block) {
   const r123::Philox4x32::ctr_type counter = {
       {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), stream.step, stream.site}};
-  const r123::Philox4x32::key_type key = {{static_cast<std::uint32_t>(stream.seed), static_cast<std::uint32_t>(stream.seed >> 32)}};
+  const r123::Philox4x32::key_type key = {
+      {static_cast<std::uint32_t>(stream.seed), static_cast<std::uint32_t>(stream.seed >> 32)}};
   return r123::Philox4x32()(counter, key);
 }
 

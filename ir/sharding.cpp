@@ -11,7 +11,9 @@ namespace {
 constexpr std::string_view kReductionNames[] = {"sum", "prod", "max", "min", "any", "all"};
 }
 
-std::string_view reductionName(Reduction reduction) { return kReductionNames[static_cast<std::size_t>(reduction)]; }
+std::string_view reductionName(Reduction reduction) {
+  return kReductionNames[static_cast<std::size_t>(reduction)];
+}
 
 std::optional<Reduction> reductionFromName(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kReductionNames); ++i) {
@@ -154,9 +156,11 @@ bool reductionFits(Reduction reduction, DType dtype) {
     case Reduction::Sum:
     case Reduction::Prod:
     case Reduction::Max:
-    case Reduction::Min: return dtype != DType::Bool;
+    case Reduction::Min:
+      return dtype != DType::Bool;
     case Reduction::Any:
-    case Reduction::All: return dtype == DType::Bool;
+    case Reduction::All:
+      return dtype == DType::Bool;
   }
   GSHARD_UNREACHABLE("Reduction");
 }
@@ -180,7 +184,8 @@ std::optional<std::string> checkSharding(const Mesh& mesh, const Type& type, con
   for (const PartialAxis& each : sharding.partial) {
     seen.push_back(each.axis);
     if (!reductionFits(each.reduction, type.dtype)) {
-      return "a pending `" + std::string(reductionName(each.reduction)) + "` of `" + std::string(dtypeName(type.dtype)) + "`";
+      return "a pending `" + std::string(reductionName(each.reduction)) + "` of `" +
+             std::string(dtypeName(type.dtype)) + "`";
     }
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {

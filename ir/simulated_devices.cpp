@@ -58,7 +58,7 @@ PartialChange changeOf(const Sharding& from, const Sharding& to) {
 
 // For one reading device: which device holds a global index, and at which place of its tile. Both are sums over dims.
 struct HolderTable {
-  std::vector<std::vector<std::int64_t>> device, place;         // per dim, per global index
+  std::vector<std::vector<std::int64_t>> device, place;  // per dim, per global index
 };
 
 HolderTable holdersFor(const Mesh& mesh, const DeviceValue& value, std::int64_t reader) {
@@ -89,10 +89,12 @@ std::vector<Tile> SimulatedDevices::tiles(const DeviceValue& value, std::int64_t
 
 DeviceValue SimulatedDevices::blank(Type type, Sharding sharding, std::vector<std::int64_t> live) const {
   const Tensor tile = tailTensor({type.dtype, localShape(type, sharding)});
-  return {std::move(type), std::move(sharding), std::move(live), std::vector<Tensor>(static_cast<std::size_t>(count_), tile)};
+  return {std::move(type), std::move(sharding), std::move(live),
+          std::vector<Tensor>(static_cast<std::size_t>(count_), tile)};
 }
 
-void SimulatedDevices::redistribute(const DeviceValue& from, DeviceValue& to, std::vector<std::int64_t>* received) const {
+void SimulatedDevices::redistribute(const DeviceValue& from, DeviceValue& to,
+                                    std::vector<std::int64_t>* received) const {
   const PartialChange change = changeOf(from.sharding, to.sharding);
   const DType dtype = to.type.dtype;
   const std::int64_t group = productOf(change.finished);
@@ -101,7 +103,7 @@ void SimulatedDevices::redistribute(const DeviceValue& from, DeviceValue& to, st
     const std::vector<Tile> tile = tiles(to, device);
     Tensor& out = to.tiles[static_cast<std::size_t>(device)];
     const bool holdsIdentity = partIndex(*mesh_, change.begun, device) != 0;
-    std::vector<std::int64_t> members;            // of the finished reduction, as distances from the holder in this group
+    std::vector<std::int64_t> members;  // of the finished reduction, as distances from the holder in this group
     for (const std::int64_t member : groupOf(*mesh_, change.finished, device)) members.push_back(member - device);
     std::int64_t missing = 0, wanted = 0;
     forEachIndex(liveSizes(tile), [&](const Index& local) {
@@ -142,12 +144,13 @@ Tensor SimulatedDevices::assemble(const DeviceValue& value) const {
   DeviceValue whole{value.type, Sharding::replicated(value.type.rank()), value.live, {}};
   whole.tiles.assign(1, tailTensor(value.type));
   SimulatedDevices reader(*mesh_);
-  reader.count_ = 1;                              // device 0 reads everything
+  reader.count_ = 1;  // device 0 reads everything
   reader.redistribute(value, whole);
   return std::move(whole.tiles[0]);
 }
 
-DeviceValue SimulatedDevices::distribute(const Tensor& global, Sharding sharding, std::vector<std::int64_t> live) const {
+DeviceValue SimulatedDevices::distribute(const Tensor& global, Sharding sharding,
+                                         std::vector<std::int64_t> live) const {
   DeviceValue whole{global.type, Sharding::replicated(global.type.rank()), live, {}};
   whole.tiles.assign(static_cast<std::size_t>(count_), global);
   DeviceValue result = blank(global.type, std::move(sharding), std::move(live));
@@ -168,7 +171,8 @@ std::optional<std::int64_t> SimulatedDevices::differingReplica(const DeviceValue
   }
   for (std::int64_t device = 0; device < count_; ++device) {
     const std::int64_t first = deviceInGroup(*mesh_, copied, device, 0);
-    if (!sameBits(value.tiles[static_cast<std::size_t>(device)], value.tiles[static_cast<std::size_t>(first)])) return device;
+    if (!sameBits(value.tiles[static_cast<std::size_t>(device)], value.tiles[static_cast<std::size_t>(first)]))
+      return device;
   }
   return std::nullopt;
 }

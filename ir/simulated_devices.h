@@ -9,10 +9,10 @@
 namespace gshard {
 
 struct DeviceValue {
-  Type type;                                  // global
+  Type type;  // global
   Sharding sharding;
-  std::vector<std::int64_t> live;             // global live sizes: rows may be fewer than the dim
-  std::vector<Tensor> tiles;                  // per device, with tails
+  std::vector<std::int64_t> live;  // global live sizes: rows may be fewer than the dim
+  std::vector<Tensor> tiles;       // per device, with tails
 };
 
 class SimulatedDevices {
@@ -24,9 +24,9 @@ class SimulatedDevices {
   std::vector<Tile> tiles(const DeviceValue& value, std::int64_t device) const;
   // Every tile filled with what a tail holds.
   DeviceValue blank(Type type, Sharding sharding, std::vector<std::int64_t> live) const;
-  // The same global value in the tiles of `to`; `to` has its type, sharding and blank tiles. Pending reductions that `to`
-  // has no more are finished in rank order; new ones hold the value on part 0 and the identity elsewhere. `received`, when
-  // given, gets the bytes that each device receives (design.md section 5).
+  // The same global value in the tiles of `to`; `to` has its type, sharding and blank tiles. Pending reductions that
+  // `to` has no more are finished in rank order; new ones hold the value on part 0 and the identity elsewhere.
+  // `received`, when given, gets the bytes that each device receives (design.md section 5).
   void redistribute(const DeviceValue& from, DeviceValue& to, std::vector<std::int64_t>* received = nullptr) const;
   Tensor assemble(const DeviceValue& value) const;
   DeviceValue distribute(const Tensor& global, Sharding sharding, std::vector<std::int64_t> live) const;

@@ -6,17 +6,18 @@
 namespace gshard {
 
 bool tilesNestIn(std::int64_t dim, std::int64_t a, std::int64_t b) {
-  return a == 1 || b == 1 || b * partSize(dim, a * b) == partSize(dim, a);      // any part of an unsplit dim lies in it
+  return a == 1 || b == 1 || b * partSize(dim, a * b) == partSize(dim, a);  // any part of an unsplit dim lies in it
 }
 
-std::optional<std::string> checkMinorAxes(const OpView& op, const Sharding& whole, const Sharding& split, std::int64_t dim,
-                                          const std::vector<AxisRef>& axes) {
+std::optional<std::string> checkMinorAxes(const OpView& op, const Sharding& whole, const Sharding& split,
+                                          std::int64_t dim, const std::vector<AxisRef>& axes) {
   const std::size_t at = static_cast<std::size_t>(dim);
   Sharding expected = whole;
   expected.dims[at].insert(expected.dims[at].end(), axes.begin(), axes.end());
   expected = canonical(op.mesh(), expected);
   if (expected.dims != split.dims) {
-    return "dims are `" + printSharding(op.mesh(), split) + "`, but `" + printSharding(op.mesh(), expected) + "` follows";
+    return "dims are `" + printSharding(op.mesh(), split) + "`, but `" + printSharding(op.mesh(), expected) +
+           "` follows";
   }
   const std::int64_t size = op.operandType(0).shape[at];
   if (!tilesNestIn(size, productOf(whole.dims[at]), productOf(axes))) {
@@ -31,7 +32,8 @@ std::optional<std::string> checkPending(const OpView& op, const Sharding& done, 
   for (const AxisRef& axis : axes) expected.partial.push_back({axis, reduction});
   expected = canonical(op.mesh(), expected);
   if (expected.partial == pending.partial) return std::nullopt;
-  return "pending reductions are `" + printSharding(op.mesh(), pending) + "`, but `" + printSharding(op.mesh(), expected) + "` follows";
+  return "pending reductions are `" + printSharding(op.mesh(), pending) + "`, but `" +
+         printSharding(op.mesh(), expected) + "` follows";
 }
 
 Reduction reductionAttr(const OpView& op) {

@@ -15,7 +15,7 @@ double roundToFormat(double value, int precision, int minExponent, double larges
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), minExponent);
   const double unit = std::ldexp(1.0, exponent - precision + 1);
-  const double rounded = std::nearbyint(value / unit) * unit;       // value / unit is exact: a power of two
+  const double rounded = std::nearbyint(value / unit) * unit;  // value / unit is exact: a power of two
   if (std::abs(rounded) > largest) return std::copysign(std::numeric_limits<double>::infinity(), value);
   return rounded == 0 ? std::copysign(0.0, value) : rounded;
 }
@@ -29,7 +29,8 @@ double roundTo(DType dtype, double value) {
 }
 
 std::int64_t wrapTo(DType dtype, std::int64_t value) {
-  if (dtype == DType::I32) return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
+  if (dtype == DType::I32)
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
   if (dtype == DType::U8) return static_cast<std::uint8_t>(static_cast<std::uint64_t>(value));
   if (dtype == DType::Bool) return value != 0 ? 1 : 0;
   return value;
@@ -41,7 +42,9 @@ std::vector<std::int64_t> stridesOf(const std::vector<std::int64_t>& shape) {
   return strides;
 }
 
-Tensor Tensor::zeros(Type type) { return filled(std::move(type), 0); }
+Tensor Tensor::zeros(Type type) {
+  return filled(std::move(type), 0);
+}
 
 Tensor Tensor::filled(Type type, double value) {
   Tensor tensor;
@@ -71,7 +74,9 @@ Tensor Tensor::ofLiteral(const Type& type, const Literal& literal) {
   return tensor;
 }
 
-bool Tensor::isFloat() const { return gshard::isFloat(type.dtype); }
+bool Tensor::isFloat() const {
+  return gshard::isFloat(type.dtype);
+}
 
 double Tensor::number(std::int64_t flat) const {
   const std::size_t place = static_cast<std::size_t>(flat);
@@ -91,7 +96,8 @@ bool sameBits(const Tensor& a, const Tensor& b) {
   if (a.type != b.type || a.ints != b.ints || a.floats.size() != b.floats.size()) return false;
   for (std::size_t i = 0; i < a.floats.size(); ++i) {
     const bool bothNan = a.floats[i] != a.floats[i] && b.floats[i] != b.floats[i];
-    if (!bothNan && std::bit_cast<std::uint64_t>(a.floats[i]) != std::bit_cast<std::uint64_t>(b.floats[i])) return false;
+    if (!bothNan && std::bit_cast<std::uint64_t>(a.floats[i]) != std::bit_cast<std::uint64_t>(b.floats[i]))
+      return false;
   }
   return true;
 }

@@ -10,7 +10,9 @@
 
 namespace gshard {
 
-void IrCursor::expected(std::string_view what) { error(peek().range, diag::IrSyntax, std::string(what), describeToken(peek())); }
+void IrCursor::expected(std::string_view what) {
+  error(peek().range, diag::IrSyntax, std::string(what), describeToken(peek()));
+}
 
 bool IrCursor::acceptMark(std::string_view mark) {
   if (!isMark(mark)) return false;
@@ -149,7 +151,8 @@ AxisRef IrCursor::takeAxisRef(const Mesh& mesh) {
   ref.pre = takeInt();
   expectMark(",");
   ref.size = takeInt();
-  const bool isPiece = ref.pre >= 1 && ref.size >= 1 && ref.pre <= size && ref.size <= size && size % (ref.pre * ref.size) == 0;
+  const bool isPiece =
+      ref.pre >= 1 && ref.size >= 1 && ref.pre <= size && ref.size <= size && size % (ref.pre * ref.size) == 0;
   if (!isPiece) expected("a piece of an axis of size " + std::to_string(size));
   expectMark(")");
   return ref;
@@ -167,7 +170,8 @@ std::vector<AxisRef> IrCursor::takeAxes(const Mesh& mesh) {
 }
 
 Reduction IrCursor::takeReduction() {
-  const std::optional<Reduction> reduction = peek().kind == IrTokenKind::Name ? reductionFromName(peek().text) : std::nullopt;
+  const std::optional<Reduction> reduction =
+      peek().kind == IrTokenKind::Name ? reductionFromName(peek().text) : std::nullopt;
   if (!reduction) {
     expected("a reduction such as `sum`");
     return Reduction::Sum;

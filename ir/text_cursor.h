@@ -24,25 +24,25 @@ class IrCursor {
   bool acceptName(std::string_view word);
   void expectMark(std::string_view mark);
   void expectName(std::string_view word);
-  std::string takeName(std::string_view what);                  // an identifier or a quoted string
+  std::string takeName(std::string_view what);  // an identifier or a quoted string
   std::string takeString();
   std::string takeValue();
   std::int64_t takeInt();
   double takeReal();
 
-  std::vector<std::int64_t> takeInts();                         // [1, 2]
+  std::vector<std::int64_t> takeInts();  // [1, 2]
   DType takeDType();
   Type takeType();
-  Mesh takeMesh();                                              // [data: 2, model: 2]
+  Mesh takeMesh();  // [data: 2, model: 2]
   AxisRef takeAxisRef(const Mesh& mesh);
-  std::vector<AxisRef> takeAxes(const Mesh& mesh);              // [a, b(1,2)]
-  Sharding takeSharding(const Mesh& mesh);                      // {[a, _], sum: b}
+  std::vector<AxisRef> takeAxes(const Mesh& mesh);  // [a, b(1,2)]
+  Sharding takeSharding(const Mesh& mesh);          // {[a, _], sum: b}
   std::optional<Sharding> takeOptionalSharding(const Mesh& mesh);
-  Annotation takeAnnotation(const Mesh& mesh);                  // a sharding, then `open`, `stored`
+  Annotation takeAnnotation(const Mesh& mesh);  // a sharding, then `open`, `stored`
   Reduction takeReduction();
 
-  void expected(std::string_view what);                         // reports what is there instead
-  void stopQuietly() { stop(); }                                // after a mistake that was reported elsewhere
+  void expected(std::string_view what);  // reports what is there instead
+  void stopQuietly() { stop(); }         // after a mistake that was reported elsewhere
   template <class... Args>
   void error(SourceRange range, const Diag<Args...>& row, std::type_identity_t<Args>... arguments) {
     if (!failed_) diag_->emit(range, row, std::move(arguments)...);

@@ -6,9 +6,15 @@
 namespace gshard {
 
 namespace {
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool isNamePart(char c) { return isLetter(c) || isDigit(c) || c == '.'; }
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool isLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool isNamePart(char c) {
+  return isLetter(c) || isDigit(c) || c == '.';
+}
 
 class Lexer {
  public:
@@ -39,7 +45,8 @@ class Lexer {
   }
 
   void push(IrTokenKind kind, std::string text) {
-    tokens_.push_back({kind, std::move(text), {file_, static_cast<std::uint32_t>(start_), static_cast<std::uint32_t>(at_)}});
+    tokens_.push_back(
+        {kind, std::move(text), {file_, static_cast<std::uint32_t>(start_), static_cast<std::uint32_t>(at_)}});
   }
 
   std::string takeNameParts() {
@@ -127,17 +134,23 @@ class Lexer {
 };
 }  // namespace
 
-std::vector<IrToken> lexIr(FileId file, std::string_view text) { return Lexer(file, text).all(); }
+std::vector<IrToken> lexIr(FileId file, std::string_view text) {
+  return Lexer(file, text).all();
+}
 
 std::string describeToken(const IrToken& token) {
   switch (token.kind) {
     case IrTokenKind::Name:
     case IrTokenKind::Number:
     case IrTokenKind::Mark:
-    case IrTokenKind::Bad: return "`" + token.text + "`";
-    case IrTokenKind::Value: return "`%" + token.text + "`";
-    case IrTokenKind::String: return "\"" + token.text + "\"";
-    case IrTokenKind::End: return "the end of the text";
+    case IrTokenKind::Bad:
+      return "`" + token.text + "`";
+    case IrTokenKind::Value:
+      return "`%" + token.text + "`";
+    case IrTokenKind::String:
+      return "\"" + token.text + "\"";
+    case IrTokenKind::End:
+      return "the end of the text";
   }
   return "";
 }

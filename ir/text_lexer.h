@@ -10,13 +10,13 @@
 namespace gshard {
 
 enum class IrTokenKind : std::uint8_t {
-  Name,        // net.w1
-  Value,       // %x; text without the %
-  String,      // text without quotes, escapes resolved
-  Number,      // -1.5e-3
-  Mark,        // one of { } [ ] ( ) : , = @ or ->
+  Name,    // net.w1
+  Value,   // %x; text without the %
+  String,  // text without quotes, escapes resolved
+  Number,  // -1.5e-3
+  Mark,    // one of { } [ ] ( ) : , = @ or ->
   End,
-  Bad,         // a character that starts no token
+  Bad,  // a character that starts no token
 };
 
 struct IrToken {
@@ -27,6 +27,6 @@ struct IrToken {
 
 // The last token is always End.
 std::vector<IrToken> lexIr(FileId file, std::string_view text);
-std::string describeToken(const IrToken& token);                // "`mesh`", "the end of the text"
+std::string describeToken(const IrToken& token);  // "`mesh`", "the end of the text"
 
 }  // namespace gshard

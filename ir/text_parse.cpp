@@ -4,7 +4,7 @@
 
 namespace gshard {
 
-std::string defaultOutputName(const Function& function, std::size_t result);   // text_print.cpp
+std::string defaultOutputName(const Function& function, std::size_t result);  // text_print.cpp
 
 namespace {
 class ModuleReader {

@@ -7,7 +7,9 @@
 
 namespace gshard {
 
-static bool isNumber(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
+static bool isNumber(const std::string& name) {
+  return name.find_first_not_of("0123456789") == std::string::npos;
+}
 
 Value IrValues::takeType(const Mesh& mesh, const std::string& name, SourceRange range) {
   Value value;
@@ -121,15 +123,24 @@ class OpReader {
 
   Attribute takeAttribute(AttrKind kind) {
     switch (kind) {
-      case AttrKind::Int: return in_.takeInt();
-      case AttrKind::Float: return in_.takeReal();
-      case AttrKind::Bool: return takeBool();
-      case AttrKind::String: return in_.takeString();
-      case AttrKind::Ints: return in_.takeInts();
-      case AttrKind::DTypeName: return in_.takeDType();
-      case AttrKind::Axes: return in_.takeAxes(module_.mesh);
-      case AttrKind::AnnotationText: return in_.takeAnnotation(module_.mesh);
-      case AttrKind::Numbers: return takeNumbers();
+      case AttrKind::Int:
+        return in_.takeInt();
+      case AttrKind::Float:
+        return in_.takeReal();
+      case AttrKind::Bool:
+        return takeBool();
+      case AttrKind::String:
+        return in_.takeString();
+      case AttrKind::Ints:
+        return in_.takeInts();
+      case AttrKind::DTypeName:
+        return in_.takeDType();
+      case AttrKind::Axes:
+        return in_.takeAxes(module_.mesh);
+      case AttrKind::AnnotationText:
+        return in_.takeAnnotation(module_.mesh);
+      case AttrKind::Numbers:
+        return takeNumbers();
     }
     GSHARD_UNREACHABLE("AttrKind");
   }
@@ -144,7 +155,8 @@ class OpReader {
   Literal takeNumbers() {
     Literal literal;
     const auto one = [&]() {
-      const bool isWhole = in_.peek().kind == IrTokenKind::Number && in_.peek().text.find_first_not_of("-0123456789") == std::string::npos;
+      const bool isWhole = in_.peek().kind == IrTokenKind::Number &&
+                           in_.peek().text.find_first_not_of("-0123456789") == std::string::npos;
       if (isWhole) {
         literal.ints.push_back(in_.takeInt());
         literal.floats.push_back(static_cast<double>(literal.ints.back()));
@@ -174,13 +186,15 @@ class OpReader {
       const std::string name(spec.name);
       const Attribute* found = op.attributes.find(name);
       if (found == nullptr && spec.place == AttrPlace::ResultShape) op.attributes.set(name, type.shape);
-      const bool takesDType = op.kind != OpKind::Map || scalarInfo(*scalarFromName(head)).result == ScalarResult::Attribute;
+      const bool takesDType =
+          op.kind != OpKind::Map || scalarInfo(*scalarFromName(head)).result == ScalarResult::Attribute;
       if (found == nullptr && spec.place == AttrPlace::ResultDType && takesDType) op.attributes.set(name, type.dtype);
       if (found != nullptr && spec.kind == AttrKind::Numbers) {
         Literal literal = std::get<Literal>(*found);
         const bool exact = isFloat(type.dtype) || literal.ints.size() == literal.floats.size();
         if (!exact) {
-          in_.error(op.range, diag::IrAttribute, name, head, "has a fraction, but the result is `" + printType(type) + "`");
+          in_.error(op.range, diag::IrAttribute, name, head,
+                    "has a fraction, but the result is `" + printType(type) + "`");
           return false;
         }
         if (isFloat(type.dtype)) {
@@ -203,7 +217,8 @@ class OpReader {
     const int count = static_cast<int>(op.operands.size());
     if (count < spec.least || (spec.most >= 0 && count > spec.most)) {
       const std::string wanted = spec.most < 0 ? "at least " + std::to_string(spec.least)
-                                               : std::to_string(spec.least) + (spec.most > spec.least ? " to " + std::to_string(spec.most) : "");
+                                               : std::to_string(spec.least) +
+                                                     (spec.most > spec.least ? " to " + std::to_string(spec.most) : "");
       in_.error(op.range, diag::OperandCount, head, wanted, count);
       return false;
     }
@@ -226,6 +241,8 @@ class OpReader {
 };
 }  // namespace
 
-void readIrOp(IrCursor& in, const Module& module, Function& function, IrValues& values) { OpReader(in, module, values).read(function); }
+void readIrOp(IrCursor& in, const Module& module, Function& function, IrValues& values) {
+  OpReader(in, module, values).read(function);
+}
 
 }  // namespace gshard

@@ -22,8 +22,8 @@ class IrValues {
   std::map<std::string, ValueId> values_;
 };
 
-// `%r, … = NAME WORDS %a, … {attributes} : TYPE, … PHASE`, appended to the function. What an op may look like is said by its
-// OpDef; types are inferred and compared with those written.
+// `%r, … = NAME WORDS %a, … {attributes} : TYPE, … PHASE`, appended to the function. What an op may look like is said
+// by its OpDef; types are inferred and compared with those written.
 void readIrOp(IrCursor& in, const Module& module, Function& function, IrValues& values);
 
 }  // namespace gshard

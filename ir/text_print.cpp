@@ -11,8 +11,12 @@
 namespace gshard {
 
 namespace {
-bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool isNamePart(char c) { return isNameStart(c) || (c >= '0' && c <= '9') || c == '.'; }
+bool isNameStart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool isNamePart(char c) {
+  return isNameStart(c) || (c >= '0' && c <= '9') || c == '.';
+}
 
 std::string printName(const std::string& name) {
   const bool plain = !name.empty() && isNameStart(name[0]) && std::all_of(name.begin(), name.end(), isNamePart);
@@ -48,9 +52,9 @@ class Names {
     names_[id.index] = name;
   }
 
-  std::vector<std::string> names_;              // by value index; empty: not defined
+  std::vector<std::string> names_;  // by value index; empty: not defined
   std::set<std::string> used_;
-  std::map<std::string, std::int64_t> next_;    // last suffix tried
+  std::map<std::string, std::int64_t> next_;  // last suffix tried
   std::int64_t unnamed_ = 0;
 };
 
@@ -111,11 +115,18 @@ std::string printOpWith(const Module& module, const Function& function, const Op
   for (const auto& [name, value] : op.attributes.items()) {
     const std::string* text = std::get_if<std::string>(&value);
     switch (placeOf(def, name)) {
-      case AttrPlace::OpName: head = text != nullptr ? *text : head; break;
-      case AttrPlace::Word: words += " " + (text != nullptr ? *text : ""); break;
-      case AttrPlace::Text: words += " " + (text != nullptr ? quoted(*text) : ""); break;
+      case AttrPlace::OpName:
+        head = text != nullptr ? *text : head;
+        break;
+      case AttrPlace::Word:
+        words += " " + (text != nullptr ? *text : "");
+        break;
+      case AttrPlace::Text:
+        words += " " + (text != nullptr ? quoted(*text) : "");
+        break;
       case AttrPlace::ResultShape:
-      case AttrPlace::ResultDType: break;
+      case AttrPlace::ResultDType:
+        break;
       case AttrPlace::Braces:
         braces += (braces.empty() ? "" : ", ") + name + " = " + std::visit(AttributePrinter{module.mesh}, value);
         break;
@@ -134,19 +145,32 @@ std::string printOpWith(const Module& module, const Function& function, const Op
   return line;
 }
 
-std::string printArgument(const Module& module, const Function& function, const Argument& argument, const Names& names) {
+std::string printArgument(const Module& module, const Function& function, const Argument& argument,
+                          const Names& names) {
   const std::string name = names.of(argument.value);
   std::string text = name + ": " + printValueType(module, function.value(argument.value));
   switch (argument.kind) {
     case ArgumentKind::Input:
       if (name != "%" + argument.name) text += " input " + printName(argument.name);
       break;
-    case ArgumentKind::Parameter: text += " param " + printName(argument.name); break;
-    case ArgumentKind::State: text += " state " + printName(argument.name); break;
-    case ArgumentKind::Step: text += " step"; break;
-    case ArgumentKind::Steps: text += " steps"; break;
-    case ArgumentKind::Setting: text += " setting " + printName(argument.name); break;
-    case ArgumentKind::Accumulator: text += " accumulator " + std::to_string(argument.index); break;
+    case ArgumentKind::Parameter:
+      text += " param " + printName(argument.name);
+      break;
+    case ArgumentKind::State:
+      text += " state " + printName(argument.name);
+      break;
+    case ArgumentKind::Step:
+      text += " step";
+      break;
+    case ArgumentKind::Steps:
+      text += " steps";
+      break;
+    case ArgumentKind::Setting:
+      text += " setting " + printName(argument.name);
+      break;
+    case ArgumentKind::Accumulator:
+      text += " accumulator " + std::to_string(argument.index);
+      break;
   }
   if (argument.annotation) text += " @" + printAnnotation(module.mesh, *argument.annotation);
   return text;
@@ -155,10 +179,14 @@ std::string printArgument(const Module& module, const Function& function, const 
 std::string printResult(const Result& result, const Names& names, const std::string& defaultName) {
   const std::string text = names.of(result.value);
   switch (result.kind) {
-    case ResultKind::Output: return result.name == defaultName ? text : text + " output " + printName(result.name);
-    case ResultKind::Report: return text + " report " + printName(result.name);
-    case ResultKind::Parameter: return text + " param " + printName(result.name);
-    case ResultKind::State: return text + " state " + printName(result.name);
+    case ResultKind::Output:
+      return result.name == defaultName ? text : text + " output " + printName(result.name);
+    case ResultKind::Report:
+      return text + " report " + printName(result.name);
+    case ResultKind::Parameter:
+      return text + " param " + printName(result.name);
+    case ResultKind::State:
+      return text + " state " + printName(result.name);
     case ResultKind::Accumulator:
       return text + " accumulator " + std::to_string(result.index) + " " + std::string(reductionName(result.reduction));
   }
@@ -168,15 +196,27 @@ std::string printResult(const Result& result, const Names& names, const std::str
 std::string printModifiers(const Function& function) {
   std::string text;
   switch (function.kind) {
-    case FunctionKind::Init: text += " init"; break;
-    case FunctionKind::Train: text += " train"; break;
-    case FunctionKind::Eval: text += " eval"; break;
-    case FunctionKind::Entry: break;
+    case FunctionKind::Init:
+      text += " init";
+      break;
+    case FunctionKind::Train:
+      text += " train";
+      break;
+    case FunctionKind::Eval:
+      text += " eval";
+      break;
+    case FunctionKind::Entry:
+      break;
   }
   switch (function.stage) {
-    case Stage::Whole: break;
-    case Stage::Accumulate: text += " accumulate"; break;
-    case Stage::Finish: text += " finish"; break;
+    case Stage::Whole:
+      break;
+    case Stage::Accumulate:
+      text += " accumulate";
+      break;
+    case Stage::Finish:
+      text += " finish";
+      break;
   }
   if (function.rows != 0) text += " rows " + std::to_string(function.rows);
   if (function.blocks != 1) text += " blocks " + std::to_string(function.blocks);
@@ -238,12 +278,14 @@ std::string printModule(const Module& module) {
   for (const State& each : module.states) {
     text += "state " + printName(each.name) + ": " + printType(each.type);
     if (each.sharding) text += " " + printSharding(module.mesh, *each.sharding);
-    if (each.parameter >= 0) text += " of " + printName(module.parameters[static_cast<std::size_t>(each.parameter)].name);
+    if (each.parameter >= 0)
+      text += " of " + printName(module.parameters[static_cast<std::size_t>(each.parameter)].name);
     if (each.annotation) text += " @" + printAnnotation(module.mesh, *each.annotation);
     text += "\n";
   }
   for (const Setting& each : module.settings) {
-    text += "setting " + printName(each.name) + ": " + std::string(dtypeName(each.dtype)) + " = " + formatNumber(each.value);
+    text += "setting " + printName(each.name) + ": " + std::string(dtypeName(each.dtype)) + " = " +
+            formatNumber(each.value);
     if (!each.doc.empty()) text += " " + quoted(each.doc);
     text += "\n";
   }
@@ -252,7 +294,8 @@ std::string printModule(const Module& module) {
     if (!each.doc.empty()) text += " " + quoted(each.doc);
     text += "\n";
   }
-  for (const Function& function : module.functions) text += (text.empty() ? "" : "\n") + printFunction(module, function);
+  for (const Function& function : module.functions)
+    text += (text.empty() ? "" : "\n") + printFunction(module, function);
   return text;
 }
 

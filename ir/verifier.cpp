@@ -13,11 +13,14 @@ namespace gshard {
 namespace {
 using Fault = std::optional<std::string>;
 
-bool holds(AttrKind kind, const Attribute& value) { return value.index() == static_cast<std::size_t>(kind); }
+bool holds(AttrKind kind, const Attribute& value) {
+  return value.index() == static_cast<std::size_t>(kind);
+}
 
 class FunctionVerifier {
  public:
-  FunctionVerifier(const Module& module, const Function& function, Form form) : module_(module), function_(function), form_(form) {}
+  FunctionVerifier(const Module& module, const Function& function, Form form)
+      : module_(module), function_(function), form_(form) {}
 
   Fault run() {
     defined_.assign(function_.values.size(), false);
@@ -47,19 +50,24 @@ class FunctionVerifier {
     for (const std::int64_t size : value.type.shape) {
       if (size < 0) return "`" + printType(value.type) + "` has a negative size";
     }
-    if (value.rowDim >= value.type.rank()) return "`row` names dim " + std::to_string(value.rowDim) + " of `" + printType(value.type) + "`";
+    if (value.rowDim >= value.type.rank())
+      return "`row` names dim " + std::to_string(value.rowDim) + " of `" + printType(value.type) + "`";
     if (value.sharding) return checkSharding(module_.mesh, value.type, *value.sharding);
     return form_ == Form::Spmd ? Fault("a value without a sharding") : std::nullopt;
   }
 
   template <class Declarations>
-  Fault checkDeclared(const Declarations& list, std::int64_t index, const std::string& name, ValueId id, const char* what) const {
-    if (index < 0 || index >= static_cast<std::int64_t>(list.size())) return "names no " + std::string(what) + " of the module";
+  Fault checkDeclared(const Declarations& list, std::int64_t index, const std::string& name, ValueId id,
+                      const char* what) const {
+    if (index < 0 || index >= static_cast<std::int64_t>(list.size()))
+      return "names no " + std::string(what) + " of the module";
     const auto& declared = list[static_cast<std::size_t>(index)];
     if (declared.name != name) return "is called `" + declared.name + "` by the module";
     const Value& value = function_.value(id);
-    if (declared.type != value.type) return "has type `" + printType(value.type) + "`, declared `" + printType(declared.type) + "`";
-    if (form_ == Form::Spmd && declared.sharding != value.sharding) return "has another sharding than the module declares";
+    if (declared.type != value.type)
+      return "has type `" + printType(value.type) + "`, declared `" + printType(declared.type) + "`";
+    if (form_ == Form::Spmd && declared.sharding != value.sharding)
+      return "has another sharding than the module declares";
     return std::nullopt;
   }
 
@@ -72,18 +80,23 @@ class FunctionVerifier {
     const bool mayBePartial = argument.kind == ArgumentKind::Accumulator;
     if (value.sharding && !value.sharding->partial.empty() && !mayBePartial && form_ == Form::Spmd) return "is partial";
     switch (argument.kind) {
-      case ArgumentKind::Input: return std::nullopt;
-      case ArgumentKind::Parameter: return checkDeclared(module_.parameters, argument.index, argument.name, argument.value, "parameter");
-      case ArgumentKind::State: return checkDeclared(module_.states, argument.index, argument.name, argument.value, "state");
+      case ArgumentKind::Input:
+        return std::nullopt;
+      case ArgumentKind::Parameter:
+        return checkDeclared(module_.parameters, argument.index, argument.name, argument.value, "parameter");
+      case ArgumentKind::State:
+        return checkDeclared(module_.states, argument.index, argument.name, argument.value, "state");
       case ArgumentKind::Step:
-      case ArgumentKind::Steps: return value.type == Type{DType::I32, {}} ? std::nullopt : Fault("is no scalar i32");
+      case ArgumentKind::Steps:
+        return value.type == Type{DType::I32, {}} ? std::nullopt : Fault("is no scalar i32");
       case ArgumentKind::Setting: {
         const bool known = argument.index >= 0 && argument.index < static_cast<std::int64_t>(module_.settings.size());
         if (!known) return "names no setting of the module";
         const DType dtype = module_.settings[static_cast<std::size_t>(argument.index)].dtype;
         return value.type == Type{dtype, {}} ? std::nullopt : Fault("is no scalar of the setting's dtype");
       }
-      case ArgumentKind::Accumulator: return argument.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
+      case ArgumentKind::Accumulator:
+        return argument.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
     }
     GSHARD_UNREACHABLE("ArgumentKind");
   }
@@ -95,10 +108,14 @@ class FunctionVerifier {
     if (form_ == Form::Spmd && !mayBePartial && !value.sharding->partial.empty()) return "is partial";
     switch (result.kind) {
       case ResultKind::Output:
-      case ResultKind::Report: return std::nullopt;
-      case ResultKind::Parameter: return checkDeclared(module_.parameters, result.index, result.name, result.value, "parameter");
-      case ResultKind::State: return checkDeclared(module_.states, result.index, result.name, result.value, "state");
-      case ResultKind::Accumulator: return result.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
+      case ResultKind::Report:
+        return std::nullopt;
+      case ResultKind::Parameter:
+        return checkDeclared(module_.parameters, result.index, result.name, result.value, "parameter");
+      case ResultKind::State:
+        return checkDeclared(module_.states, result.index, result.name, result.value, "state");
+      case ResultKind::Accumulator:
+        return result.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
     }
     GSHARD_UNREACHABLE("ResultKind");
   }
@@ -112,11 +129,13 @@ class FunctionVerifier {
     for (const AttrSpec& spec : *def.attributes) {
       const Attribute* value = op.attributes.find(spec.name);
       if (value == nullptr && !spec.optional) return "attribute `" + std::string(spec.name) + "` is missing";
-      if (value != nullptr && !holds(spec.kind, *value)) return "attribute `" + std::string(spec.name) + "` has another type";
+      if (value != nullptr && !holds(spec.kind, *value))
+        return "attribute `" + std::string(spec.name) + "` has another type";
     }
     for (const auto& [name, value] : op.attributes.items()) {
-      const auto known = std::find_if((*def.attributes).begin(), (*def.attributes).end(),
-                                      [&, key = std::string_view(name)](const AttrSpec& spec) { return spec.name == key; });
+      const auto known =
+          std::find_if((*def.attributes).begin(), (*def.attributes).end(),
+                       [&, key = std::string_view(name)](const AttrSpec& spec) { return spec.name == key; });
       if (known == (*def.attributes).end()) return "attribute `" + name + "` is unknown";
     }
     return std::nullopt;
@@ -128,7 +147,8 @@ class FunctionVerifier {
       if (Fault fault = checkKnown(operand)) return fault;
     }
     const int count = static_cast<int>(op.operands.size());
-    if (count < (*def.operands).least || ((*def.operands).most >= 0 && count > (*def.operands).most)) return "a wrong number of operands";
+    if (count < (*def.operands).least || ((*def.operands).most >= 0 && count > (*def.operands).most))
+      return "a wrong number of operands";
     if (Fault fault = checkAttributes(op, def)) return fault;
     if (form_ == Form::Global && isSpmdOnly(op.kind)) return "it exists in SPMD form only";
     CollectingSink sink;
@@ -139,7 +159,8 @@ class FunctionVerifier {
     for (std::size_t i = 0; i < types->size(); ++i) {
       if (Fault fault = define(op.results[i])) return fault;
       const Type& declared = function_.type(op.results[i]);
-      if (declared != (*types)[i]) return "`" + printType((*types)[i]) + "` is inferred, `" + printType(declared) + "` declared";
+      if (declared != (*types)[i])
+        return "`" + printType((*types)[i]) + "` is inferred, `" + printType(declared) + "` declared";
     }
     return form_ == Form::Spmd ? verifySpmdOp(view) : std::nullopt;
   }
@@ -154,7 +175,8 @@ template <class Declarations>
 Fault checkDeclarations(const Module& module, const Declarations& list, Form form) {
   for (const auto& each : list) {
     if (each.annotation) {
-      if (Fault fault = checkSharding(module.mesh, each.type, each.annotation->sharding)) return "`" + each.name + "`: " + *fault;
+      if (Fault fault = checkSharding(module.mesh, each.type, each.annotation->sharding))
+        return "`" + each.name + "`: " + *fault;
     }
     if (!each.sharding) {
       if (form == Form::Spmd) return "`" + each.name + "` has no sharding";

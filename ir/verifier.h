@@ -1,5 +1,5 @@
-// The verifier: types (infer = declared), dominance, sharding legality, partial legality, signature against the module's
-// parameters and states. Runs after every pass.
+// The verifier: types (infer = declared), dominance, sharding legality, partial legality, signature against the
+// module's parameters and states. Runs after every pass.
 #pragma once
 
 #include "ir/module.h"
@@ -7,8 +7,8 @@
 namespace gshard {
 
 enum class Form : std::uint8_t {
-  Global,      // no SPMD op; shardings allowed (after propagation) but operands may disagree with them
-  Spmd,        // every value has a sharding, and every op's operands and results fit each other factor by factor
+  Global,  // no SPMD op; shardings allowed (after propagation) but operands may disagree with them
+  Spmd,    // every value has a sharding, and every op's operands and results fit each other factor by factor
 };
 
 // The first fault in words ("func @loss: op 3 `contract` …"), or nothing.

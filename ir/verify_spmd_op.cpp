@@ -1,5 +1,5 @@
-// When an op can run on tiles: every factor is split alike wherever it occurs, a split reduction leaves a pending one, and
-// pending operands are only where the op's linearity takes them, for each piece of a mesh axis by itself.
+// When an op can run on tiles: every factor is split alike wherever it occurs, a split reduction leaves a pending one,
+// and pending operands are only where the op's linearity takes them, for each piece of a mesh axis by itself.
 #include <algorithm>
 
 #include "ir/axis_pieces.h"
@@ -21,8 +21,9 @@ std::optional<Reduction> partialOver(const Sharding& sharding, const AxisRef& pi
 }
 
 bool hasFactor(const OpFactors::DimFactors& dims, int factor) {
-  return std::any_of(dims.begin(), dims.end(),
-                     [&](const std::vector<int>& each) { return std::find(each.begin(), each.end(), factor) != each.end(); });
+  return std::any_of(dims.begin(), dims.end(), [&](const std::vector<int>& each) {
+    return std::find(each.begin(), each.end(), factor) != each.end();
+  });
 }
 
 class TileRule {
@@ -31,7 +32,8 @@ class TileRule {
 
   Fault check() {
     for (std::size_t i = 0; i < factors_.operands.size(); ++i) {
-      if (Fault fault = assign(op_.op().operands[i], factors_.operands[i], "operand " + std::to_string(i))) return fault;
+      if (Fault fault = assign(op_.op().operands[i], factors_.operands[i], "operand " + std::to_string(i)))
+        return fault;
     }
     for (std::size_t i = 0; i < factors_.results.size(); ++i) {
       if (Fault fault = assign(op_.op().results[i], factors_.results[i], "result " + std::to_string(i))) return fault;
@@ -55,12 +57,13 @@ class TileRule {
       const std::string place = what + " dim " + std::to_string(dim);
       const std::int64_t size = op_.function().type(id).shape[dim];
       const auto perFactor = axesOfFactors(factors_, dims[dim], size, sharding.dims[dim]);
-      if (!perFactor) return place + " is split over " + printAxes(sharding.dims[dim]) + ", which does not fall on its factors";
+      if (!perFactor)
+        return place + " is split over " + printAxes(sharding.dims[dim]) + ", which does not fall on its factors";
       for (std::size_t k = 0; k < dims[dim].size(); ++k) {
         std::optional<Axes>& known = axes_[static_cast<std::size_t>(dims[dim][k])];
         if (known && *known != (*perFactor)[k]) {
-          return place + ": factor `" + factors_.factors[static_cast<std::size_t>(dims[dim][k])].letter + "` is split over " +
-                 printAxes((*perFactor)[k]) + " here and over " + printAxes(*known) + " elsewhere";
+          return place + ": factor `" + factors_.factors[static_cast<std::size_t>(dims[dim][k])].letter +
+                 "` is split over " + printAxes((*perFactor)[k]) + " here and over " + printAxes(*known) + " elsewhere";
         }
         known = (*perFactor)[k];
       }
@@ -76,12 +79,14 @@ class TileRule {
       switch (factor.kind) {
         case FactorKind::Pass:
         case FactorKind::Reduce:
-        case FactorKind::Lookup: break;
+        case FactorKind::Lookup:
+          break;
         case FactorKind::Window:
         case FactorKind::Whole:
         case FactorKind::Scan:
         case FactorKind::Candidates:
-          return "factor `" + factor.letter + "` (" + std::string(factorKindName(factor.kind)) + ") is split over " + printAxes(*axes_[f]);
+          return "factor `" + factor.letter + "` (" + std::string(factorKindName(factor.kind)) + ") is split over " +
+                 printAxes(*axes_[f]);
       }
       for (const AxisRef& ref : *axes_[f]) {
         if (covers(used, ref)) return "`" + printAxisRef(op_.mesh(), ref) + "` splits two factors";
@@ -128,9 +133,10 @@ class TileRule {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const bool has = hasFactor(factors_.operands[i], split);
       const bool wantsShare = factor.othersPartial && !has;
-      if (wantsShare && operands[i] != factor.reduction) return "operand " + std::to_string(i) + " is no pending `" +
-                                                                  std::string(reductionName(factor.reduction)) + "`";
-      if (!wantsShare && operands[i]) return "operand " + std::to_string(i) + " is pending where factor `" + factor.letter + "` is split";
+      if (wantsShare && operands[i] != factor.reduction)
+        return "operand " + std::to_string(i) + " is no pending `" + std::string(reductionName(factor.reduction)) + "`";
+      if (!wantsShare && operands[i])
+        return "operand " + std::to_string(i) + " is pending where factor `" + factor.letter + "` is split";
     }
     const bool leavesPending = factor.kind == FactorKind::Reduce || factor.kind == FactorKind::Lookup;
     return checkResults(piece, leavesPending ? std::optional(factor.reduction) : std::nullopt, split);
@@ -142,7 +148,9 @@ class TileRule {
       const bool keepsFactor = split >= 0 && hasFactor(factors_.results[i], split);
       const std::optional<Reduction> wanted = keepsFactor ? std::nullopt : reduction;
       if (is == wanted) continue;
-      const auto name = [](const std::optional<Reduction>& r) { return r ? "a pending `" + std::string(reductionName(*r)) + "`" : std::string("whole"); };
+      const auto name = [](const std::optional<Reduction>& r) {
+        return r ? "a pending `" + std::string(reductionName(*r)) + "`" : std::string("whole");
+      };
       return "result " + std::to_string(i) + " is " + name(is) + ", but " + name(wanted) + " follows";
     }
     return std::nullopt;
@@ -150,7 +158,7 @@ class TileRule {
 
   const OpView& op_;
   OpFactors factors_;
-  std::vector<std::optional<Axes>> axes_;       // per factor; absent: in no tensor
+  std::vector<std::optional<Axes>> axes_;  // per factor; absent: in no tensor
 };
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Small all_reduces over the same axes cost mostly latency: each waits for the first use of its result, and those that wait
-// together become one. The last of the pipeline, since a combined op hides the single ones.
+// Small all_reduces over the same axes cost mostly latency: each waits for the first use of its result, and those that
+// wait together become one. The last of the pipeline, since a combined op hides the single ones.
 #include "ir/op_table.h"
 #include "partition/passes.h"
 
@@ -58,7 +58,8 @@ void combineSmallCollectives(Module& module, PassContext& context) {
           ++g;
         }
       }
-      if (op.kind != OpKind::AllReduce || op.operands.size() != 1 || !isSmall(module, function, op, context.options.combineBytes)) {
+      if (op.kind != OpKind::AllReduce || op.operands.size() != 1 ||
+          !isSmall(module, function, op, context.options.combineBytes)) {
         ops.push_back(std::move(op));
         continue;
       }

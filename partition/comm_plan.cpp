@@ -1,5 +1,5 @@
-// Making the plan: one walk over the collectives of an SPMD module. Bytes come from the same functions that the planner of
-// reshards compared with; nothing is estimated twice.
+// Making the plan: one walk over the collectives of an SPMD module. Bytes come from the same functions that the planner
+// of reshards compared with; nothing is estimated twice.
 #include "partition/comm_plan.h"
 
 #include <algorithm>
@@ -16,7 +16,9 @@ bool movesBytes(OpKind kind) {
   return std::holds_alternative<LowerCollective>(*opDef(kind).lower);
 }
 
-const Sharding& shardingOf(const Function& function, ValueId value) { return *function.value(value).sharding; }
+const Sharding& shardingOf(const Function& function, ValueId value) {
+  return *function.value(value).sharding;
+}
 
 // Axes of the group: those of the attribute; of an exchange all that a side names.
 std::vector<std::string> axesOf(const OpView& op) {
@@ -115,7 +117,8 @@ CommPlan makeCommPlan(const Module& module, const Platform& platform) {
       entry.function = static_cast<std::int64_t>(f);
       entry.op = static_cast<std::int64_t>(i);
       entry.kind = *opDef(op.kind).name;
-      if (const Attribute* reduction = op.attributes.find("reduction")) entry.reduction = std::get<std::string>(*reduction);
+      if (const Attribute* reduction = op.attributes.find("reduction"))
+        entry.reduction = std::get<std::string>(*reduction);
       entry.axes = axesOf(view);
       entry.dtype = view.resultType().dtype;
       entry.shape = shapeOf(view);

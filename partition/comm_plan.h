@@ -7,7 +7,8 @@
 namespace gshard {
 
 CommPlan makeCommPlan(const Module& module, const Platform& platform);
-// --emit=comm-plan (builtins.md, "The plan as JSON"): entries and train functions, with the stages of one function joined.
+// --emit=comm-plan (builtins.md, "The plan as JSON"): entries and train functions, with the stages of one function
+// joined.
 std::string planJson(const Module& module, const CommPlan& plan, const SourceManager& sources);
 // explain --plan: the same as text.
 std::string planText(const Module& module, const CommPlan& plan, const SourceManager& sources);

@@ -1,5 +1,5 @@
-// The plan as JSON (builtins.md, "The plan as JSON") and as text. The stages of a function that is cut into blocks of rows
-// are joined again: users know the function by its name.
+// The plan as JSON (builtins.md, "The plan as JSON") and as text. The stages of a function that is cut into blocks of
+// rows are joined again: users know the function by its name.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -19,10 +19,14 @@ struct Named {
 
 std::string kindName(const Function& function) {
   switch (function.kind) {
-    case FunctionKind::Init: return "init";
-    case FunctionKind::Train: return "train";
-    case FunctionKind::Eval: return "eval";
-    case FunctionKind::Entry: return "entry";
+    case FunctionKind::Init:
+      return "init";
+    case FunctionKind::Train:
+      return "train";
+    case FunctionKind::Eval:
+      return "eval";
+    case FunctionKind::Entry:
+      return "entry";
   }
   return "";
 }
@@ -45,7 +49,8 @@ std::vector<Named> byName(const Module& module, const CommPlan& plan) {
     result.back().stages.push_back(&planned);
   }
   // What is trained comes first: it is what people ask about.
-  std::stable_sort(result.begin(), result.end(), [](const Named& a, const Named& b) { return (a.kind == "train") > (b.kind == "train"); });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Named& a, const Named& b) { return (a.kind == "train") > (b.kind == "train"); });
   return result;
 }
 
@@ -59,7 +64,9 @@ std::int64_t callsOf(const Module& module, const PlanFunction& planned) {
   return std::max<std::int64_t>(1, module.functions[static_cast<std::size_t>(planned.function)].blocks);
 }
 
-double rounded(double value) { return static_cast<double>(static_cast<std::int64_t>(value * 10 + 0.5)) / 10; }
+double rounded(double value) {
+  return static_cast<double>(static_cast<std::int64_t>(value * 10 + 0.5)) / 10;
+}
 
 }  // namespace
 
@@ -118,16 +125,19 @@ std::string planText(const Module& module, const CommPlan& plan, const SourceMan
         if (!entry.reduction.empty()) head += "(" + entry.reduction + ")";
         head += " over " + joined(entry.axes) + " of " + std::string(dtypeName(entry.dtype)) + printShape(entry.shape);
         if (entry.count > 1) head += ", " + std::to_string(entry.count) + " times";
-        lines += head + "   " + formatBytes(entry.bytesMax) + "   " + std::to_string(entry.steps) + (entry.steps == 1 ? " step" : " steps") +
-                 "   " + formatNumber(rounded(entry.microseconds)) + " us\n";
+        lines += head + "   " + formatBytes(entry.bytesMax) + "   " + std::to_string(entry.steps) +
+                 (entry.steps == 1 ? " step" : " steps") + "   " + formatNumber(rounded(entry.microseconds)) + " us\n";
         lines += "      " + (entry.range.known() ? sources.describe(entry.range) : std::string("no source")) + ", " +
                  std::string(phaseName(entry.phase)) + ": " + joined(entry.values) + "\n";
         lines += "      because " + entry.reason + "\n";
         microseconds += entry.microseconds * static_cast<double>(entry.count);
       }
     }
-    text += named.kind + " " + named.name + ": " + (count == 0 ? "no collective" : std::to_string(count) + (count == 1 ? " collective, " : " collectives, ") +
-            formatBytes(max) + " received by the busiest device, " + formatNumber(rounded(microseconds)) + " us") + "\n" + lines;
+    text += named.kind + " " + named.name + ": " +
+            (count == 0 ? "no collective"
+                        : std::to_string(count) + (count == 1 ? " collective, " : " collectives, ") + formatBytes(max) +
+                              " received by the busiest device, " + formatNumber(rounded(microseconds)) + " us") +
+            "\n" + lines;
   }
   return text;
 }

@@ -1,5 +1,5 @@
-// Built-in platforms. Figures are public peak figures of the machines, rounded; `laptop` is what this project measured on two
-// cores (toolchain.md section 5 and 8).
+// Built-in platforms. Figures are public peak figures of the machines, rounded; `laptop` is what this project measured
+// on two cores (toolchain.md section 5 and 8).
 #include "partition/cost_model.h"
 
 namespace gshard {
@@ -14,7 +14,9 @@ constexpr Platform kPlatforms[] = {
 
 }  // namespace
 
-std::span<const Platform> platforms() { return kPlatforms; }
+std::span<const Platform> platforms() {
+  return kPlatforms;
+}
 
 const Platform* findPlatform(std::string_view name) {
   for (const Platform& platform : kPlatforms) {

@@ -1,6 +1,6 @@
-// Bytes of an exchange that is a move at the same time (slice, pad, concat, reverse, transpose, reshape of split dims): what
-// a device receives are the elements of its result tile that come from an operand and lie outside its own tile of it. Counted
-// dim by dim in closed form; a reshape by runs of flat indices.
+// Bytes of an exchange that is a move at the same time (slice, pad, concat, reverse, transpose, reshape of split dims):
+// what a device receives are the elements of its result tile that come from an operand and lie outside its own tile of
+// it. Counted dim by dim in closed form; a reshape by runs of flat indices.
 #include <algorithm>
 #include <numeric>
 
@@ -12,7 +12,9 @@ namespace gshard {
 
 namespace {
 
-std::int64_t floorDiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0); }
+std::int64_t floorDiv(std::int64_t a, std::int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
+}
 
 // How many r in [tile] have (scale * r + offset) divisible by `divide` with the quotient in [low, high)?
 std::int64_t countMapped(const MoveDim& map, const Tile& tile, std::int64_t low, std::int64_t high) {
@@ -54,7 +56,8 @@ std::int64_t countBox(const std::vector<MoveDim>& map, const std::vector<Tile>& 
 }
 
 // Runs of consecutive flat indices of a tile, ascending.
-std::vector<std::pair<std::int64_t, std::int64_t>> flatRuns(const std::vector<std::int64_t>& shape, const std::vector<Tile>& tiles) {
+std::vector<std::pair<std::int64_t, std::int64_t>> flatRuns(const std::vector<std::int64_t>& shape,
+                                                            const std::vector<Tile>& tiles) {
   std::vector<std::pair<std::int64_t, std::int64_t>> runs = {{0, 1}};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const bool whole = tiles[d].live == shape[d];
@@ -73,14 +76,17 @@ std::vector<std::pair<std::int64_t, std::int64_t>> flatRuns(const std::vector<st
   return runs;
 }
 
-std::int64_t commonOf(const std::vector<std::pair<std::int64_t, std::int64_t>>& a, const std::vector<std::pair<std::int64_t, std::int64_t>>& b) {
+std::int64_t commonOf(const std::vector<std::pair<std::int64_t, std::int64_t>>& a,
+                      const std::vector<std::pair<std::int64_t, std::int64_t>>& b) {
   std::int64_t common = 0;
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
     const std::int64_t endA = a[i].first + a[i].second, endB = b[j].first + b[j].second;
     common += std::max<std::int64_t>(0, std::min(endA, endB) - std::max(a[i].first, b[j].first));
-    if (endA < endB) ++i;
-    else ++j;
+    if (endA < endB)
+      ++i;
+    else
+      ++j;
   }
   return common;
 }
@@ -92,7 +98,7 @@ std::int64_t receivedBy(const OpView& op, std::int64_t device) {
   const std::string& move = op.stringAttr("move");
   std::int64_t received = 0;
   for (std::size_t i = 0; i < op.operandCount(); ++i) {
-    if (move == "pad" && i == 1) continue;                        // the fill value is whole everywhere
+    if (move == "pad" && i == 1) continue;  // the fill value is whole everywhere
     const Value& operand = function.value(op.op().operands[i]);
     const std::vector<Tile> held = tilesOf(op.mesh(), operand.type, *operand.sharding, device);
     if (move == "reshape") {

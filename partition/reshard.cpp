@@ -1,5 +1,5 @@
-// The choice between the cheapest list of named collectives (reshard_search.h) and one exchange: where no named list meets
-// the lower bound of the part that moves data, the exchange does, always.
+// The choice between the cheapest list of named collectives (reshard_search.h) and one exchange: where no named list
+// meets the lower bound of the part that moves data, the exchange does, always.
 #include "partition/reshard.h"
 
 #include <algorithm>
@@ -19,14 +19,29 @@ std::string describe(const Mesh& mesh, const std::vector<ReshardStep>& steps) {
     for (const AxisRef& ref : step.axes) axes += (axes.empty() ? "" : ", ") + printAxisRef(mesh, ref);
     if (!text.empty()) text += ", then ";
     switch (step.kind) {
-      case OpKind::AllGather: text += "all_gather over " + axes; break;
-      case OpKind::AllReduce: text += "all_reduce over " + axes; break;
-      case OpKind::AllSlice: text += "slice over " + axes; break;
-      case OpKind::AllToAll: text += "all_to_all over " + axes; break;
-      case OpKind::CollectivePermute: text += "collective_permute over " + axes; break;
-      case OpKind::ReduceScatter: text += "reduce_scatter over " + axes; break;
-      case OpKind::Exchange: text += "exchange"; break;
-      default: GSHARD_CHECK(false, "no collective");
+      case OpKind::AllGather:
+        text += "all_gather over " + axes;
+        break;
+      case OpKind::AllReduce:
+        text += "all_reduce over " + axes;
+        break;
+      case OpKind::AllSlice:
+        text += "slice over " + axes;
+        break;
+      case OpKind::AllToAll:
+        text += "all_to_all over " + axes;
+        break;
+      case OpKind::CollectivePermute:
+        text += "collective_permute over " + axes;
+        break;
+      case OpKind::ReduceScatter:
+        text += "reduce_scatter over " + axes;
+        break;
+      case OpKind::Exchange:
+        text += "exchange";
+        break;
+      default:
+        GSHARD_CHECK(false, "no collective");
     }
   }
   return text;
@@ -52,8 +67,8 @@ ReshardStep exchangeStep(const Mesh& mesh, const Type& type, const Sharding& fro
 }
 
 // The reduction first (on the dim where it is cheapest, or in full), then one exchange to the target.
-std::vector<ReshardStep> reduceThenExchange(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to,
-                                            const std::vector<PartialAxis>& pending) {
+std::vector<ReshardStep> reduceThenExchange(const Mesh& mesh, const Type& type, const Sharding& from,
+                                            const Sharding& to, const std::vector<PartialAxis>& pending) {
   if (pending.empty()) return {exchangeStep(mesh, type, from, to)};
   std::vector<AxisRef> axes;
   for (const PartialAxis& partial : pending) axes.push_back(partial.axis);
@@ -102,7 +117,8 @@ ReshardPlan planReshard(const Mesh& mesh, const Type& type, const Sharding& from
     GSHARD_CHECK(partial.reduction == pending.front().reduction, "a value pends on two reductions");
   }
   for (const PartialAxis& partial : to.partial) {
-    GSHARD_CHECK(std::find(from.partial.begin(), from.partial.end(), partial) != from.partial.end(), "target is partial, source is not");
+    GSHARD_CHECK(std::find(from.partial.begin(), from.partial.end(), partial) != from.partial.end(),
+                 "target is partial, source is not");
   }
 
   std::optional<std::vector<ReshardStep>> named = searchNamedSteps(mesh, type, from, to);
@@ -120,7 +136,9 @@ ReshardPlan planReshard(const Mesh& mesh, const Type& type, const Sharding& from
   if (pending.empty() && to.partial.empty() && !from.isReplicated() && !to.isReplicated()) {
     const BytesReceived bytes = bytesOfMove(mesh, type, from, whole);
     const std::int64_t chosen = takeNamed ? namedCost.max : exchangeCost.max;
-    if (bytes.max > chosen) plan.rejected.push_back({"all_gather in full, then slice", bytes.max, 0, "more bytes, and a buffer for the whole"});
+    if (bytes.max > chosen)
+      plan.rejected.push_back(
+          {"all_gather in full, then slice", bytes.max, 0, "more bytes, and a buffer for the whole"});
   }
   plan.steps = takeNamed ? std::move(*named) : std::move(exchanged);
   const ReshardCost cost = costOf(plan.steps);

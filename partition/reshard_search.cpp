@@ -1,5 +1,5 @@
-// Dijkstra over sharding states by (bytes of the busiest device, total bytes, messages), over the axis pieces that `from`
-// and `to` cut (design.md section 5).
+// Dijkstra over sharding states by (bytes of the busiest device, total bytes, messages), over the axis pieces that
+// `from` and `to` cut (design.md section 5).
 #include "partition/reshard_search.h"
 
 #include <algorithm>
@@ -146,8 +146,8 @@ std::set<int> Search::usedPieces(const State& state) const {
   return used;
 }
 
-void Search::add(Edges& edges, OpKind kind, const State& before, State after, std::span<const int> axes, std::int64_t dim,
-                 std::int64_t otherDim) const {
+void Search::add(Edges& edges, OpKind kind, const State& before, State after, std::span<const int> axes,
+                 std::int64_t dim, std::int64_t otherDim) const {
   ReshardStep step;
   step.kind = kind;
   step.axes = refsOf(axes);
@@ -188,7 +188,8 @@ void Search::addReductions(const State& state, Edges& edges) const {
   all.messages = 2 * (n - 1);
   edges.emplace_back(done, std::move(all));
 
-  // The group's order in a reduce_scatter is the order of the pieces on the dim: `to` may want any, so try its own order.
+  // The group's order in a reduce_scatter is the order of the pieces on the dim: `to` may want any, so try its own
+  // order.
   const State target = stateOf(to_, false);
   for (std::size_t dim = 0; dim < state.dims.size(); ++dim) {
     std::vector<int> order;
@@ -251,7 +252,8 @@ void Search::addGathersAndAllToAlls(const State& state, Edges& edges) const {
         State after = without;
         after.dims[other].insert(after.dims[other].end(), moved.begin(), moved.end());
         if (!nests(other, after.dims[other], minor)) continue;
-        add(edges, OpKind::AllToAll, state, std::move(after), moved, static_cast<std::int64_t>(other), static_cast<std::int64_t>(dim));
+        add(edges, OpKind::AllToAll, state, std::move(after), moved, static_cast<std::int64_t>(other),
+            static_cast<std::int64_t>(dim));
       }
     }
   }
@@ -325,9 +327,13 @@ std::optional<std::vector<ReshardStep>> Search::run() {
 
 }  // namespace
 
-ReshardCost operator+(const ReshardCost& a, const ReshardCost& b) { return {a.max + b.max, a.total + b.total, a.messages + b.messages}; }
+ReshardCost operator+(const ReshardCost& a, const ReshardCost& b) {
+  return {a.max + b.max, a.total + b.total, a.messages + b.messages};
+}
 
-ReshardCost costOf(const ReshardStep& step) { return {step.bytesMax, step.bytesTotal, step.messages}; }
+ReshardCost costOf(const ReshardStep& step) {
+  return {step.bytesMax, step.bytesTotal, step.messages};
+}
 
 ReshardCost costOf(const std::vector<ReshardStep>& steps) {
   ReshardCost cost;
@@ -335,7 +341,8 @@ ReshardCost costOf(const std::vector<ReshardStep>& steps) {
   return cost;
 }
 
-std::optional<std::vector<ReshardStep>> searchNamedSteps(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
+std::optional<std::vector<ReshardStep>> searchNamedSteps(const Mesh& mesh, const Type& type, const Sharding& from,
+                                                         const Sharding& to) {
   const auto pieces = atomicPieces(mesh, from, to);
   if (!pieces) return std::nullopt;
   return Search(mesh, type, from, to, *pieces).run();

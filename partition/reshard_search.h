@@ -1,5 +1,5 @@
-// Costs of lists of collectives, and the search for the cheapest named one. Apart from reshard.cpp, which decides between it
-// and an exchange.
+// Costs of lists of collectives, and the search for the cheapest named one. Apart from reshard.cpp, which decides
+// between it and an exchange.
 #pragma once
 
 #include "partition/reshard.h"
@@ -15,8 +15,10 @@ ReshardCost operator+(const ReshardCost& a, const ReshardCost& b);
 ReshardCost costOf(const ReshardStep& step);
 ReshardCost costOf(const std::vector<ReshardStep>& steps);
 
-// The cheapest list of named collectives and local slices; nothing when the axes' cuts form no chain, no list leads there,
-// or more than 10,000 states were seen. Both shardings are canonical; what `from` alone pends on is completed in one step.
-std::optional<std::vector<ReshardStep>> searchNamedSteps(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to);
+// The cheapest list of named collectives and local slices; nothing when the axes' cuts form no chain, no list leads
+// there, or more than 10,000 states were seen. Both shardings are canonical; what `from` alone pends on is completed in
+// one step.
+std::optional<std::vector<ReshardStep>> searchNamedSteps(const Mesh& mesh, const Type& type, const Sharding& from,
+                                                         const Sharding& to);
 
 }  // namespace gshard

@@ -1,6 +1,6 @@
 /* The only contract between generated code and the runtime, in C. Generated objects hold ONE constant symbol,
- * `gshard_program`, with everything below; kernels are the only code in them. codegen/ builds these structs field by field
- * in the order written here, runtime/ reads them: change both in one commit and raise GSHARD_RT_ABI. */
+ * `gshard_program`, with everything below; kernels are the only code in them. codegen/ builds these structs field by
+ * field in the order written here, runtime/ reads them: change both in one commit and raise GSHARD_RT_ABI. */
 #ifndef GSHARD_RUNTIME_ABI_H
 #define GSHARD_RUNTIME_ABI_H
 
@@ -13,7 +13,16 @@ extern "C" {
 #define GSHARD_RT_ABI 2
 
 /* Same order as ir's DType, Reduction. */
-enum { GSHARD_RT_F32, GSHARD_RT_F64, GSHARD_RT_BF16, GSHARD_RT_F16, GSHARD_RT_I32, GSHARD_RT_I64, GSHARD_RT_U8, GSHARD_RT_BOOL };
+enum {
+  GSHARD_RT_F32,
+  GSHARD_RT_F64,
+  GSHARD_RT_BF16,
+  GSHARD_RT_F16,
+  GSHARD_RT_I32,
+  GSHARD_RT_I64,
+  GSHARD_RT_U8,
+  GSHARD_RT_BOOL
+};
 enum { GSHARD_RT_SUM, GSHARD_RT_PROD, GSHARD_RT_MAX, GSHARD_RT_MIN, GSHARD_RT_ANY, GSHARD_RT_ALL };
 
 /* ---- mesh. Device d stands at the row-major coordinates of d over the axes. */
@@ -28,12 +37,12 @@ typedef struct gshard_rt_axis_ref {
 } gshard_rt_axis_ref;
 
 /* ---- extents: one per distinct (size, axes, rows) of a dim. Per device the runtime keeps int64 pairs
- * extents[2e] = global offset = min(part * index, current size), extents[2e + 1] = live size of the device's part, where
- * index is the flat index over `axes` (major first) and current size is `size`, or rows_now * row_scale for row dims
- * (recomputed before every block of rows). part = ceil(size / product of axes). */
+ * extents[2e] = global offset = min(part * index, current size), extents[2e + 1] = live size of the device's part,
+ * where index is the flat index over `axes` (major first) and current size is `size`, or rows_now * row_scale for row
+ * dims (recomputed before every block of rows). part = ceil(size / product of axes). */
 typedef struct gshard_rt_extent {
   int64_t size, part;
-  int64_t row_scale;                    /* 0: fixed */
+  int64_t row_scale; /* 0: fixed */
   int64_t axis_count;
   const gshard_rt_axis_ref* axes;
 } gshard_rt_extent;
@@ -41,10 +50,10 @@ typedef struct gshard_rt_extent {
 /* ---- a tensor: its global shape and the tile in the arena, dense row-major over the parts. */
 typedef struct gshard_rt_tensor {
   int64_t dtype, rank;
-  const int64_t* shape;                 /* global; of a row dim: of one block */
-  const int64_t* extents;               /* per dim: index of the program's extents */
-  int64_t offset;                       /* of the tile in the arena, bytes; a multiple of 64 */
-  int64_t bytes;                        /* of the tile (product of parts * element size) */
+  const int64_t* shape;   /* global; of a row dim: of one block */
+  const int64_t* extents; /* per dim: index of the program's extents */
+  int64_t offset;         /* of the tile in the arena, bytes; a multiple of 64 */
+  int64_t bytes;          /* of the tile (product of parts * element size) */
 } gshard_rt_tensor;
 
 /* ---- kernels */
@@ -52,62 +61,70 @@ typedef struct gshard_rt_context {
   char* arena;
   const int64_t* extents;
   uint64_t seed;
-  int64_t total_rows;                   /* what dim_size of a row dim is */
-  void* faults;                         /* for gshard_rt_record_fault */
+  int64_t total_rows; /* what dim_size of a row dim is */
+  void* faults;       /* for gshard_rt_record_fault */
 } gshard_rt_context;
 
-/* Does chunks [begin, end) of `chunks`; args are the constants of this call (arena offsets, sizes, extent numbers, sites). */
+/* Does chunks [begin, end) of `chunks`; args are the constants of this call (arena offsets, sizes, extent numbers,
+ * sites). */
 typedef void (*gshard_rt_kernel)(const gshard_rt_context* context, const int64_t* args, int64_t begin, int64_t end);
 
 typedef struct gshard_rt_kernel_call {
   gshard_rt_kernel kernel;
   const int64_t* args;
-  int64_t chunks;                       /* fixed at compile time; threads take equal runs of them */
+  int64_t chunks; /* fixed at compile time; threads take equal runs of them */
 } gshard_rt_kernel_call;
 
-struct gshard_rt_gemm_desc;             /* runtime/gemm_abi.h */
+struct gshard_rt_gemm_desc; /* runtime/gemm_abi.h */
 /* Every thread of the device calls gshard_rt_gemm(gemm, arena + a, arena + b, arena + c, arena + workspace,
- * context->extents, context, thread, threads): the descriptor's live slots are indices of `extents` (2e + 1 of extent e). */
+ * context->extents, context, thread, threads): the descriptor's live slots are indices of `extents` (2e + 1 of extent
+ * e). */
 typedef struct gshard_rt_gemm_call {
   const struct gshard_rt_gemm_desc* gemm;
-  int64_t a, b, c, workspace;           /* arena offsets of first elements; the workspace is 64-byte aligned */
+  int64_t a, b, c, workspace; /* arena offsets of first elements; the workspace is 64-byte aligned */
 } gshard_rt_gemm_call;
 
-typedef struct gshard_rt_copy {         /* arena to arena */
+typedef struct gshard_rt_copy { /* arena to arena */
   int64_t from, to, bytes;
 } gshard_rt_copy;
 
 /* ---- collectives. Every one is an identity on the global value(s); `from` and `to` describe the tiles. */
 enum {
-  GSHARD_RT_ALL_REDUCE, GSHARD_RT_REDUCE_SCATTER, GSHARD_RT_ALL_GATHER, GSHARD_RT_ALL_TO_ALL, GSHARD_RT_COLLECTIVE_PERMUTE,
+  GSHARD_RT_ALL_REDUCE,
+  GSHARD_RT_REDUCE_SCATTER,
+  GSHARD_RT_ALL_GATHER,
+  GSHARD_RT_ALL_TO_ALL,
+  GSHARD_RT_COLLECTIVE_PERMUTE,
   GSHARD_RT_EXCHANGE,
-  GSHARD_RT_ALL_SLICE, GSHARD_RT_MAKE_PARTIAL      /* local copies, no communication */
+  GSHARD_RT_ALL_SLICE,
+  GSHARD_RT_MAKE_PARTIAL /* local copies, no communication */
 };
 
-/* Result index r of one dim reads operand index (scale * r + offset) / divide of operand_dim, where that is whole and inside
- * the operand; operand_dim -1: the operand has no such dim. */
+/* Result index r of one dim reads operand index (scale * r + offset) / divide of operand_dim, where that is whole and
+ * inside the operand; operand_dim -1: the operand has no such dim. */
 typedef struct gshard_rt_move_dim {
   int64_t operand_dim, scale, offset, divide;
 } gshard_rt_move_dim;
 
 enum { GSHARD_RT_MOVE_AFFINE, GSHARD_RT_MOVE_RESHAPE };
 
-typedef struct gshard_rt_transfer {     /* one tensor of a combined collective; one source of an exchange */
+typedef struct gshard_rt_transfer { /* one tensor of a combined collective; one source of an exchange */
   gshard_rt_tensor from, to;
-  const gshard_rt_move_dim* move;       /* exchange: per dim of `to`; null: identity */
+  const gshard_rt_move_dim* move; /* exchange: per dim of `to`; null: identity */
   int64_t move_kind;
 } gshard_rt_transfer;
 
 typedef struct gshard_rt_collective {
   int64_t kind, reduction;
   int64_t axis_count;
-  const gshard_rt_axis_ref* axes;       /* the group: devices that differ in these digits only, in flat order */
-  int64_t dim, other_dim;               /* gather, scatter, slice: dim. all_to_all: dim = split, other_dim = concat */
+  const gshard_rt_axis_ref* axes; /* the group: devices that differ in these digits only, in flat order */
+  int64_t dim, other_dim;         /* gather, scatter, slice: dim. all_to_all: dim = split, other_dim = concat */
   int64_t transfer_count;
   const gshard_rt_transfer* transfers;
-  int64_t fill;                         /* exchange as pad: arena offset of the scalar that fills `to` first; -1: none */
-  int64_t workspace, workspace_bytes;   /* arena; enough for the collective (all_reduce works in place: from.offset == to.offset) */
-  int64_t plan;                         /* index of the program's plan; -1 for local copies */
+  int64_t fill; /* exchange as pad: arena offset of the scalar that fills `to` first; -1: none */
+  int64_t workspace,
+      workspace_bytes; /* arena; enough for the collective (all_reduce works in place: from.offset == to.offset) */
+  int64_t plan;        /* index of the program's plan; -1 for local copies */
 } gshard_rt_collective;
 
 /* ---- functions: tables of steps */
@@ -115,42 +132,43 @@ enum { GSHARD_RT_STEP_KERNEL, GSHARD_RT_STEP_GEMM, GSHARD_RT_STEP_COLLECTIVE, GS
 
 typedef struct gshard_rt_step {
   int64_t kind;
-  int64_t site;                         /* index of the program's sites */
-  const void* call;                     /* gshard_rt_kernel_call, _gemm_call, _collective or _copy */
+  int64_t site;     /* index of the program's sites */
+  const void* call; /* gshard_rt_kernel_call, _gemm_call, _collective or _copy */
 } gshard_rt_step;
 
 typedef struct gshard_rt_input {
   const char* name;
   gshard_rt_tensor tensor;
-  int64_t rows;                         /* 1: fed by rows (its dim 0 takes the rows of the step); 0: fed whole */
+  int64_t rows; /* 1: fed by rows (its dim 0 takes the rows of the step); 0: fed whole */
 } gshard_rt_input;
 
 enum { GSHARD_RT_OUTPUT, GSHARD_RT_REPORT };
 typedef struct gshard_rt_output {
-  const char* name;                     /* "result", "result.0"; a report's path */
+  const char* name; /* "result", "result.0"; a report's path */
   gshard_rt_tensor tensor;
   int64_t kind;
-  int64_t rows;                         /* 1: its row dim (extent with row_scale) is written block by block */
+  int64_t rows; /* 1: its row dim (extent with row_scale) is written block by block */
 } gshard_rt_output;
 
-typedef struct gshard_rt_accumulator {  /* filled with the identity before the first block; kept between accumulate and finish */
+typedef struct gshard_rt_accumulator { /* filled with the identity before the first block; kept between accumulate and
+                                          finish */
   gshard_rt_tensor tensor;
   int64_t reduction;
 } gshard_rt_accumulator;
 
 typedef struct gshard_rt_setting_use {
-  int64_t setting, offset;              /* index of the program's settings; arena offset of the scalar */
+  int64_t setting, offset; /* index of the program's settings; arena offset of the scalar */
 } gshard_rt_setting_use;
 
 enum { GSHARD_RT_INIT, GSHARD_RT_TRAIN, GSHARD_RT_EVAL, GSHARD_RT_ENTRY };
 enum { GSHARD_RT_WHOLE, GSHARD_RT_ACCUMULATE, GSHARD_RT_FINISH };
 
 typedef struct gshard_rt_function {
-  const char* name;                     /* "loss", "loss.accumulate", "loss.finish", "loss.eval" … */
+  const char* name; /* "loss", "loss.accumulate", "loss.finish", "loss.eval" … */
   int64_t kind, stage;
-  int64_t rows;                         /* of one block; 0: no row dim */
-  int64_t blocks;                       /* accumulate: blocks per step; 0: as many as the data has; else 1 */
-  int64_t finish;                       /* accumulate: index of the finish function; else -1 */
+  int64_t rows;   /* of one block; 0: no row dim */
+  int64_t blocks; /* accumulate: blocks per step; 0: as many as the data has; else 1 */
+  int64_t finish; /* accumulate: index of the finish function; else -1 */
   int64_t input_count;
   const gshard_rt_input* inputs;
   int64_t output_count;
@@ -159,19 +177,19 @@ typedef struct gshard_rt_function {
   const gshard_rt_accumulator* accumulators;
   int64_t setting_count;
   const gshard_rt_setting_use* settings;
-  int64_t step_offset, steps_offset;    /* arena offsets of the i32 scalars `step`, `steps`; -1: unused */
+  int64_t step_offset, steps_offset; /* arena offsets of the i32 scalars `step`, `steps`; -1: unused */
   int64_t step_count;
   const gshard_rt_step* steps;
-  int64_t peak_bytes;                   /* highest arena byte this function touches */
+  int64_t peak_bytes; /* highest arena byte this function touches */
   int64_t peak_site;
-  int64_t comm_bytes_max, comm_bytes_total;   /* per call, as planned */
-  int64_t step_rows;                    /* accumulate: rows of all blocks of a step where the last is short; 0: rows * blocks */
+  int64_t comm_bytes_max, comm_bytes_total; /* per call, as planned */
+  int64_t step_rows; /* accumulate: rows of all blocks of a step where the last is short; 0: rows * blocks */
 } gshard_rt_function;
 
 /* ---- the program */
 typedef struct gshard_rt_parameter {
-  const char* name;                     /* "net.w1" */
-  gshard_rt_tensor tensor;              /* fixed offset for the whole program */
+  const char* name;        /* "net.w1" */
+  gshard_rt_tensor tensor; /* fixed offset for the whole program */
   int64_t trained;
   const char* doc;
 } gshard_rt_parameter;
@@ -179,7 +197,7 @@ typedef struct gshard_rt_parameter {
 typedef struct gshard_rt_state {
   const char* name;
   gshard_rt_tensor tensor;
-  int64_t saved;                        /* 1: train assigns it, so checkpoints hold it */
+  int64_t saved; /* 1: train assigns it, so checkpoints hold it */
 } gshard_rt_state;
 
 typedef struct gshard_rt_setting {
@@ -194,18 +212,18 @@ typedef struct gshard_rt_constant {
 } gshard_rt_constant;
 
 typedef struct gshard_rt_site {
-  const char* location;                 /* "digits_mlp.gsd:17:22" */
-  const char* text;                     /* op and value as users know them: "take `embed`" */
+  const char* location; /* "digits_mlp.gsd:17:22" */
+  const char* text;     /* op and value as users know them: "take `embed`" */
 } gshard_rt_site;
 
 typedef struct gshard_rt_plan_entry {
-  const char *kind, *axes, *reason;     /* "all_reduce", "model" */
+  const char *kind, *axes, *reason; /* "all_reduce", "model" */
   int64_t function, site;
-  int64_t bytes_max, bytes_total;       /* received per call of the function */
+  int64_t bytes_max, bytes_total; /* received per call of the function */
 } gshard_rt_plan_entry;
 
 typedef struct gshard_rt_program {
-  int64_t abi;                          /* GSHARD_RT_ABI */
+  int64_t abi; /* GSHARD_RT_ABI */
   const char *name, *compiler, *source_hash, *cpu;
   int64_t axis_count;
   const gshard_rt_axis* axes;
@@ -226,30 +244,33 @@ typedef struct gshard_rt_program {
   const gshard_rt_plan_entry* plan;
   int64_t function_count;
   const gshard_rt_function* functions;
-  int64_t arena_bytes;                  /* of every device: the largest peak */
-  int64_t persistent_bytes;             /* parameters and states: [0, persistent_bytes) */
+  int64_t arena_bytes;      /* of every device: the largest peak */
+  int64_t persistent_bytes; /* parameters and states: [0, persistent_bytes) */
 } gshard_rt_program;
 
 extern const gshard_rt_program gshard_program;
 
 /* ---- functions of the runtime that kernels call: X(name, result, parameter types). Types: v void, p pointer, l int64,
  * d double. Both sides take signatures from this table. */
-#define GSHARD_RT_FUNCTIONS(X)                                                                                         \
-  /* context, site, global flat index of the result element, offending value, limit: keeps the least (site order, index) */ \
-  X(gshard_rt_record_fault, v, plllll)                                                                                 \
-  /* context, out, dtype, first global flat index, count, site, step, low, high: consecutive elements */               \
-  X(gshard_rt_random_uniform, v, ppllllldd)                                                                            \
-  /* context, out, dtype, first global flat index, count, site, step */                                                \
+#define GSHARD_RT_FUNCTIONS(X)                                                                                    \
+  /* context, site, global flat index of the result element, offending value, limit: keeps the least (site order, \
+   * index) */                                                                                                    \
+  X(gshard_rt_record_fault, v, plllll)                                                                            \
+  /* context, out, dtype, first global flat index, count, site, step, low, high: consecutive elements */          \
+  X(gshard_rt_random_uniform, v, ppllllldd)                                                                       \
+  /* context, out, dtype, first global flat index, count, site, step */                                           \
   X(gshard_rt_random_normal, v, pplllll)
 
 /* The fault kinds are told by the limit: >= 0: "index VALUE is out of range for LIMIT"; -1: "division by zero". */
-void gshard_rt_record_fault(const gshard_rt_context*, int64_t site, int64_t index, int64_t value, int64_t limit, int64_t order);
-void gshard_rt_random_uniform(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count, int64_t site,
-                              int64_t step, double low, double high);
-void gshard_rt_random_normal(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count, int64_t site,
-                             int64_t step);
+void gshard_rt_record_fault(const gshard_rt_context*, int64_t site, int64_t index, int64_t value, int64_t limit,
+                            int64_t order);
+void gshard_rt_random_uniform(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count,
+                              int64_t site, int64_t step, double low, double high);
+void gshard_rt_random_normal(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count,
+                             int64_t site, int64_t step);
 
-/* main() of the binary: int main(int c, char** v) { return gshard_rt_main(c, v, &gshard_program); } lies in the archive. */
+/* main() of the binary: int main(int c, char** v) { return gshard_rt_main(c, v, &gshard_program); } lies in the
+ * archive. */
 int gshard_rt_main(int argc, char** argv, const gshard_rt_program* program);
 
 #ifdef __cplusplus

@@ -13,8 +13,9 @@ enum { GSHARD_RT_GEMM_MAX_LOOPS = 8 };
 /* c[tile] = (accumulate ? c[tile] : 0) + sum over `steps` values of k; one FMA chain per element, k ascending. */
 typedef void (*gshard_rt_gemm_kernel)(int64_t steps, const void* a, const void* b, void* c, int64_t accumulate);
 
-/* Copies adjacent panels of equal size (`steps` values of k each) into the layout that the kernel reads. A line is a row
-   of A or a column of B; strides in elements. They are arguments, so that products of one module share this code. */
+/* Copies adjacent panels of equal size (`steps` values of k each) into the layout that the kernel reads. A line is a
+   row of A or a column of B; strides in elements. They are arguments, so that products of one module share this code.
+ */
 typedef void (*gshard_rt_gemm_pack)(int64_t steps, int64_t panels, const void* source, void* packed, int64_t strideLine,
                                     int64_t strideK);
 
@@ -60,20 +61,20 @@ typedef struct gshard_rt_gemm_desc {
 
   /* Block sizes: steps of k, panels of A, panels of B. Workspace of one thread: A block, B block, tile. */
   int64_t blockK, blockPanelsM, blockPanelsN;
-  int64_t packedWidthB; /* elements per k of a packed full panel of B */
+  int64_t packedWidthB;                          /* elements per k of a packed full panel of B */
   int64_t workspaceA, workspaceB, workspaceTile; /* bytes, multiples of 64; the workspace is 64-byte aligned */
 
   /* 1: columns of the result are not adjacent; tiles are computed in workspaceTile and scattered. */
   int64_t scatterC;
-  int64_t addToC; /* 1: c += a * b instead of c = a * b */
+  int64_t addToC;                   /* 1: c += a * b instead of c = a * b */
   gshard_rt_gemm_epilogue epilogue; /* or null */
 } gshard_rt_gemm_desc;
 
 /* The part of the product that `thread` of `threads` computes; parts are disjoint, and no thread waits for another.
    a, b, c: first elements of the operands as in the description given to the compiler. workspace: 64-byte aligned, of
-   the size that the compiler planned for `threads` threads. live: live sizes by slot, or null when all are full; a program passes
-   gshard_rt_context::extents, and its slots are 2 * extent + 1.
-   Elements beyond the live M and N may or may not be written. A sum of nothing writes 0. */
+   the size that the compiler planned for `threads` threads. live: live sizes by slot, or null when all are full; a
+   program passes gshard_rt_context::extents, and its slots are 2 * extent + 1. Elements beyond the live M and N may or
+   may not be written. A sum of nothing writes 0. */
 void gshard_rt_gemm(const gshard_rt_gemm_desc* desc, const void* a, const void* b, void* c, void* workspace,
                     const int64_t* live, void* context, int64_t thread, int64_t threads);
 

@@ -17,8 +17,12 @@ Range partOf(int64_t count, int64_t thread, int64_t threads) {
   return {count * thread / threads, count * (thread + 1) / threads};
 }
 
-const char* advance(const void* base, int64_t bytes) { return static_cast<const char*>(base) + bytes; }
-char* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
+const char* advance(const void* base, int64_t bytes) {
+  return static_cast<const char*>(base) + bytes;
+}
+char* advance(void* base, int64_t bytes) {
+  return static_cast<char*>(base) + bytes;
+}
 
 int64_t liveSize(int64_t size, int64_t slot, int64_t factor, const int64_t* live) {
   return slot < 0 || !live ? size : std::min(size, live[slot] * factor);
@@ -108,8 +112,8 @@ class Product {
     const int64_t strideLine = desc_.n.strideB / desc_.elementBytes, strideK = desc_.k.strideB / desc_.elementBytes;
     if (full > 0) desc_.packB[0](steps, full, source, packedB_, strideLine, strideK);
     if (block.end == desc_.panelsN) {
-      desc_.packB[1](steps, 1, advance(source, full * desc_.width * desc_.n.strideB), packedPanelB(full, steps), strideLine,
-                     strideK);
+      desc_.packB[1](steps, 1, advance(source, full * desc_.width * desc_.n.strideB), packedPanelB(full, steps),
+                     strideLine, strideK);
     }
   }
   char* packedPanelB(int64_t index, int64_t steps) {
@@ -138,8 +142,10 @@ class Product {
 
   // Between the result, whose columns are apart, and the tile.
   void copyTile(char* c, int64_t rows, int64_t columns, bool toResult) {
-    if (desc_.elementBytes == 4) copyElements(reinterpret_cast<int32_t*>(c), rows, columns, toResult);
-    else copyElements(reinterpret_cast<int64_t*>(c), rows, columns, toResult);
+    if (desc_.elementBytes == 4)
+      copyElements(reinterpret_cast<int32_t*>(c), rows, columns, toResult);
+    else
+      copyElements(reinterpret_cast<int64_t*>(c), rows, columns, toResult);
   }
 
   template <class Bits>
@@ -212,7 +218,7 @@ class Loops {
     }
   }
 
-  int64_t offset(int64_t gshard_rt_gemm_loop::*stride) const {
+  int64_t offset(int64_t gshard_rt_gemm_loop::* stride) const {
     int64_t bytes = 0;
     for (int64_t i = 0; i < desc_.loopCount; ++i) bytes += indices_[i] * (desc_.loops[i].*stride);
     return bytes;
@@ -243,12 +249,14 @@ extern "C" void gshard_rt_gemm(const gshard_rt_gemm_desc* desc, const void* a, c
   Loops loops(*desc, live);
   Range items{0, loops.items()};
   Range panelsM{0, product.usedPanelsM()}, panelsN{0, product.usedPanelsN()};
-  if (items.end >= threads) items = partOf(items.end, thread, threads);
-  else splitPanels(*desc, panelsM, panelsN, thread, threads);
+  if (items.end >= threads)
+    items = partOf(items.end, thread, threads);
+  else
+    splitPanels(*desc, panelsM, panelsN, thread, threads);
   if (panelsM.begin == panelsM.end || panelsN.begin == panelsN.end) return;
   if (desc->swapped) std::swap(a, b);
   for (int64_t item = items.begin; item < items.end; ++item) {
-    loops.runItem(item, product, static_cast<const char*>(a), static_cast<const char*>(b), static_cast<char*>(c), panelsM,
-                  panelsN);
+    loops.runItem(item, product, static_cast<const char*>(a), static_cast<const char*>(b), static_cast<char*>(c),
+                  panelsM, panelsN);
   }
 }

@@ -3,8 +3,9 @@
 
 namespace gshard {
 
-// Moves the calling thread to the n-th of the cores that the process may use (round robin), then lets the system move it
-// freely again: threads that start on one core are seen to stay there for seconds while the other is idle. Nothing is pinned.
+// Moves the calling thread to the n-th of the cores that the process may use (round robin), then lets the system move
+// it freely again: threads that start on one core are seen to stay there for seconds while the other is idle. Nothing
+// is pinned.
 void startOnCore(int n);
 
 }  // namespace gshard

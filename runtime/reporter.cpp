@@ -208,7 +208,10 @@ void Reporter::evaluation(std::int64_t step, std::int64_t samples, std::int64_t 
 void Reporter::profile(double products, double kernels, double collectives, const std::vector<std::string>& lines) {
   const double total = products + kernels + collectives;
   const double share = total > 0 ? products / total : 0.0;
-  writeMetrics(Json{{"profile", {{"products_share", share}, {"products_s", products}, {"kernels_s", kernels}, {"collectives_s", collectives}}}}.dump());
+  writeMetrics(Json{
+      {"profile",
+       {{"products_share", share}, {"products_s", products}, {"kernels_s", kernels}, {"collectives_s", collectives}}}}
+                   .dump());
   for (const std::string& line : lines) log(line);
 }
 

@@ -114,7 +114,8 @@ struct Datum {
 
   Datum() = default;  // an error
   template <class T>
-  requires std::is_constructible_v<Node, T&&> Datum(T&& value) : node(std::forward<T>(value)) {}
+    requires std::is_constructible_v<Node, T&&>
+  Datum(T&& value) : node(std::forward<T>(value)) {}
 
   template <class T>
   const T* as() const {

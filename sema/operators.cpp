@@ -254,16 +254,16 @@ Datum integerPower(const TensorDatum& x, std::int64_t exponent, SourceRange rang
 
 std::optional<bool> equalDatums(const Datum& left, const Datum& right) {
   if (left.is<NoneDatum>() || right.is<NoneDatum>()) return left.is<NoneDatum>() && right.is<NoneDatum>();
-  if (const auto* a = left.as<IntDatum>(), *b = right.as<IntDatum>(); a != nullptr && b != nullptr)
+  if (const auto *a = left.as<IntDatum>(), *b = right.as<IntDatum>(); a != nullptr && b != nullptr)
     return a->value == b->value;
   if (left.isNumber() && right.isNumber()) return numberOf(left) == numberOf(right);
-  if (const auto* a = left.as<BoolDatum>(), *b = right.as<BoolDatum>(); a != nullptr && b != nullptr)
+  if (const auto *a = left.as<BoolDatum>(), *b = right.as<BoolDatum>(); a != nullptr && b != nullptr)
     return a->value == b->value;
-  if (const auto* a = left.as<StringDatum>(), *b = right.as<StringDatum>(); a != nullptr && b != nullptr)
+  if (const auto *a = left.as<StringDatum>(), *b = right.as<StringDatum>(); a != nullptr && b != nullptr)
     return a->value == b->value;
-  if (const auto* a = left.as<DTypeDatum>(), *b = right.as<DTypeDatum>(); a != nullptr && b != nullptr)
+  if (const auto *a = left.as<DTypeDatum>(), *b = right.as<DTypeDatum>(); a != nullptr && b != nullptr)
     return a->value == b->value;
-  if (const auto* a = left.as<AxisDatum>(), *b = right.as<AxisDatum>(); a != nullptr && b != nullptr)
+  if (const auto *a = left.as<AxisDatum>(), *b = right.as<AxisDatum>(); a != nullptr && b != nullptr)
     return a->axes == b->axes;
   const auto *a = left.as<ListDatum>(), *b = right.as<ListDatum>();
   if (a == nullptr || b == nullptr) return std::nullopt;

@@ -247,7 +247,8 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
   if (sink_.errors() != errors) return;
   // The plan names what it moves: a gradient by its parameter.
   for (std::size_t i = 0; i < trained.size(); ++i) {
-    build.builder().function().value(gradientIds[i]).name = "grad." + module_.parameters[static_cast<std::size_t>(trained[i])].name;
+    build.builder().function().value(gradientIds[i]).name =
+        "grad." + module_.parameters[static_cast<std::size_t>(trained[i])].name;
   }
   build.builder().setPhase(Phase::Update);
   Scope scope(*program_.main, nullptr);

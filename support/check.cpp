@@ -6,7 +6,7 @@
 namespace gshard {
 
 void failCheck(const char* file, int line, const char* condition, const std::string& message) {
-  std::string_view name = file;      // no absolute paths in messages: builds in any folder say the same
+  std::string_view name = file;  // no absolute paths in messages: builds in any folder say the same
   const std::size_t slash = name.rfind('/');
   const std::size_t parent = slash == std::string_view::npos || slash == 0 ? slash : name.rfind('/', slash - 1);
   if (parent != std::string_view::npos) name.remove_prefix(parent + 1);

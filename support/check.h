@@ -1,5 +1,5 @@
-// GSHARD_CHECK: what must hold whatever the user wrote. A failure is a bug of ours, thrown as InternalError, caught once
-// in driver/ (exit 70). A user's mistake is a diagnostic instead (support/diagnostics.h).
+// GSHARD_CHECK: what must hold whatever the user wrote. A failure is a bug of ours, thrown as InternalError, caught
+// once in driver/ (exit 70). A user's mistake is a diagnostic instead (support/diagnostics.h).
 #pragma once
 
 #include <stdexcept>
@@ -17,8 +17,8 @@ class InternalError : public std::logic_error {
 
 }  // namespace gshard
 
-#define GSHARD_CHECK(condition, message)                                             \
-  do {                                                                               \
+#define GSHARD_CHECK(condition, message)                                              \
+  do {                                                                                \
     if (!(condition)) ::gshard::failCheck(__FILE__, __LINE__, #condition, (message)); \
   } while (false)
 

@@ -57,6 +57,8 @@ inline std::optional<std::int64_t> checkedFloorDiv(std::int64_t a, std::int64_t 
 }
 
 /// ceil(a / b), for a >= 0 and b > 0: the size of the parts when `a` is cut into `b`.
-constexpr std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 
 }  // namespace gshard

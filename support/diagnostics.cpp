@@ -8,9 +8,12 @@ namespace gshard {
 
 std::string_view severityName(Severity severity) {
   switch (severity) {
-    case Severity::Error: return "error";
-    case Severity::Warning: return "warning";
-    case Severity::Remark: return "remark";
+    case Severity::Error:
+      return "error";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Remark:
+      return "remark";
   }
   GSHARD_UNREACHABLE("severity");
 }
@@ -59,8 +62,12 @@ DiagBuilder& DiagBuilder::shardingJson(std::string object) {
   return *this;
 }
 
-std::string diagArgument(std::int64_t value) { return std::to_string(value); }
-std::string diagArgument(double value) { return formatNumber(value); }
+std::string diagArgument(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string diagArgument(double value) {
+  return formatNumber(value);
+}
 
 Diagnostic makeDiagnostic(SourceRange range, const char* code, Severity severity, const char* name, const char* text,
                           const std::vector<std::string>& arguments) {

@@ -1,5 +1,5 @@
-// Diagnostics as data: every message is a row of a folder's diagnostics.def, emitted with typed arguments and ranges into
-// a DiagSink that the caller handed in. Rendering (support/render.h) is apart, so library code never prints.
+// Diagnostics as data: every message is a row of a folder's diagnostics.def, emitted with typed arguments and ranges
+// into a DiagSink that the caller handed in. Rendering (support/render.h) is apart, so library code never prints.
 #pragma once
 
 #include <cstdint>
@@ -44,17 +44,17 @@ struct FixIt {
 };
 
 struct Diagnostic {
-  std::string code;                  // "E0312"
-  std::string name;                  // "InnerDimsDiffer", of the row in diagnostics.def
-  std::string group;                 // for -Wno-GROUP, as "reshard"; may be empty
+  std::string code;   // "E0312"
+  std::string name;   // "InnerDimsDiffer", of the row in diagnostics.def
+  std::string group;  // for -Wno-GROUP, as "reshard"; may be empty
   Severity severity = Severity::Error;
   std::string message;
-  SourceRange range;                 // primary
-  std::string label;                 // of the primary range; may be empty
+  SourceRange range;  // primary
+  std::string label;  // of the primary range; may be empty
   std::vector<Label> labels;
   std::vector<Note> notes;
   std::vector<FixIt> help;
-  std::string shardingJson;          // text of the JSON object `sharding` of ux.md section 2; may be empty
+  std::string shardingJson;  // text of the JSON object `sharding` of ux.md section 2; may be empty
 };
 
 /// One row of a diagnostics.def. `Args` are std::string, std::int64_t or double, one per `{}` in `text`.
@@ -94,7 +94,9 @@ class DiagBuilder {
   Diagnostic diagnostic_;
 };
 
-inline std::string diagArgument(std::string value) { return value; }
+inline std::string diagArgument(std::string value) {
+  return value;
+}
 std::string diagArgument(std::int64_t value);
 std::string diagArgument(double value);
 
@@ -134,7 +136,8 @@ class CollectingSink : public DiagSink {
 
 }  // namespace gshard
 
-/// Takes the parentheses off the type list of a GSHARD_DIAG row. A folder's diagnostics.h reads (the define on one line):
+/// Takes the parentheses off the type list of a GSHARD_DIAG row. A folder's diagnostics.h reads (the define on one
+/// line):
 ///   namespace gshard::diag {
 ///   #define GSHARD_DIAG(code, severity, name, text, types)
 ///     inline constexpr Diag<GSHARD_DIAG_TYPES types> name{#code, Severity::severity, #name, text};

@@ -11,30 +11,41 @@ namespace gshard {
 namespace {
 
 constexpr std::size_t kTabWidth = 4;
-constexpr std::size_t kTagColumn = 74;                  // where [machine-applicable] stands when there is room
+constexpr std::size_t kTagColumn = 74;  // where [machine-applicable] stands when there is room
 constexpr std::size_t kMaxPreviewLines = 8;
 
 enum class Style { Plain, Gutter, Error, Warning, Remark, Secondary, Added, Bold };
 
 const char* styleCode(Style style) {
   switch (style) {
-    case Style::Plain: return "";
-    case Style::Gutter: return "\x1b[34m";
-    case Style::Error: return "\x1b[1;31m";
-    case Style::Warning: return "\x1b[1;33m";
-    case Style::Remark: return "\x1b[1;36m";
-    case Style::Secondary: return "\x1b[1;34m";
-    case Style::Added: return "\x1b[32m";
-    case Style::Bold: return "\x1b[1m";
+    case Style::Plain:
+      return "";
+    case Style::Gutter:
+      return "\x1b[34m";
+    case Style::Error:
+      return "\x1b[1;31m";
+    case Style::Warning:
+      return "\x1b[1;33m";
+    case Style::Remark:
+      return "\x1b[1;36m";
+    case Style::Secondary:
+      return "\x1b[1;34m";
+    case Style::Added:
+      return "\x1b[32m";
+    case Style::Bold:
+      return "\x1b[1m";
   }
   return "";
 }
 
 Style severityStyle(Severity severity) {
   switch (severity) {
-    case Severity::Error: return Style::Error;
-    case Severity::Warning: return Style::Warning;
-    case Severity::Remark: return Style::Remark;
+    case Severity::Error:
+      return Style::Error;
+    case Severity::Warning:
+      return Style::Warning;
+    case Severity::Remark:
+      return Style::Remark;
   }
   return Style::Plain;
 }
@@ -139,7 +150,8 @@ class TextRenderer {
     for (const Label& label : diagnostic_.labels) addMark(label.range, false, label.text);
     for (const FixIt& fix : diagnostic_.help) {
       for (const Edit& edit : fix.edits) {
-        if (edit.range.known()) widest_ = std::max(widest_, sources_.lineColumn(edit.range.file, edit.range.begin).line);
+        if (edit.range.known())
+          widest_ = std::max(widest_, sources_.lineColumn(edit.range.file, edit.range.begin).line);
       }
     }
     gutter_ = widest_ > 0 ? std::to_string(widest_).size() : 1;
@@ -278,8 +290,7 @@ class TextRenderer {
   // The lines that the edits touch, as they would read, with what is new underlined.
   void preview(std::vector<Edit> edits) {
     std::erase_if(edits, [](const Edit& edit) { return !edit.range.known(); });
-    std::stable_sort(edits.begin(), edits.end(),
-                     [](const Edit& a, const Edit& b) { return a.range < b.range; });
+    std::stable_sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.range < b.range; });
     std::size_t shown = 0;
     for (std::size_t i = 0; i < edits.size() && shown < kMaxPreviewLines;) {
       const FileId file = edits[i].range.file;
@@ -287,7 +298,7 @@ class TextRenderer {
       std::uint32_t lastLine = firstLine;
       std::size_t position = sources_.lineStart(file, firstLine);
       std::string text;
-      std::vector<std::pair<std::size_t, std::size_t>> added;       // bytes of `text`
+      std::vector<std::pair<std::size_t, std::size_t>> added;  // bytes of `text`
       for (; i < edits.size() && edits[i].range.file == file; ++i) {
         const SourceRange range = edits[i].range;
         if (sources_.lineColumn(file, range.begin).line > lastLine || range.begin < position) break;
@@ -330,7 +341,7 @@ class TextRenderer {
   const RenderOptions& options_;
   Style main_;
   std::string out_;
-  std::vector<FileId> files_;                           // in order of first mention, the primary one first
+  std::vector<FileId> files_;  // in order of first mention, the primary one first
   std::map<FileId, std::map<std::uint32_t, std::vector<Mark>>> marks_;
   std::uint32_t widest_ = 0;
   std::size_t gutter_ = 1;

@@ -11,7 +11,7 @@ namespace gshard {
 
 struct RenderOptions {
   bool color = false;
-  bool explainLine = true;           // the closing `= see: gshardc explain E0312`
+  bool explainLine = true;  // the closing `= see: gshardc explain E0312`
 };
 
 /// The text form, several lines, ending in a line break.

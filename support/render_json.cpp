@@ -62,11 +62,14 @@ std::string renderJson(const Diagnostic& diagnostic, const SourceManager& source
     if (label.range.known()) json["spans"].push_back(spanJson(label.range, false, label.text, sources));
   }
   json["children"] = Json::array();
-  for (const Note& note : diagnostic.notes) json["children"].push_back(childJson("note", note.text, note.range, sources));
+  for (const Note& note : diagnostic.notes)
+    json["children"].push_back(childJson("note", note.text, note.range, sources));
   json["fixes"] = Json::array();
   for (const FixIt& fix : diagnostic.help) {
-    if (fix.edits.empty()) json["children"].push_back(childJson("help", fix.message, {}, sources));
-    else json["fixes"].push_back(fixJson(fix, sources));
+    if (fix.edits.empty())
+      json["children"].push_back(childJson("help", fix.message, {}, sources));
+    else
+      json["fixes"].push_back(fixJson(fix, sources));
   }
   if (!diagnostic.shardingJson.empty()) json["sharding"] = Json::parse(diagnostic.shardingJson);
   json["rendered"] = renderText(diagnostic, sources);

@@ -1,13 +1,13 @@
 // Files, lines and columns; see source.h.
 #include "support/source.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-
-#include <sys/stat.h>
 
 #include "support/check.h"
 
@@ -32,7 +32,7 @@ FileId SourceManager::addFile(std::string name, std::string text) {
 }
 
 std::optional<FileId> SourceManager::addFileFromDisk(const std::string& path, std::string& error, std::string name) {
-  struct stat info {};
+  struct stat info{};
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     error = "is a folder";
     return std::nullopt;
@@ -64,9 +64,13 @@ const SourceManager::Entry& SourceManager::entry(FileId file) const {
   return files_[file.value];
 }
 
-const std::string& SourceManager::name(FileId file) const { return entry(file).name; }
+const std::string& SourceManager::name(FileId file) const {
+  return entry(file).name;
+}
 
-std::string_view SourceManager::text(FileId file) const { return entry(file).text; }
+std::string_view SourceManager::text(FileId file) const {
+  return entry(file).text;
+}
 
 std::string_view SourceManager::text(SourceRange range) const {
   if (!range.known()) return {};

@@ -38,7 +38,8 @@ std::optional<std::string> suggest(std::string_view name, const std::vector<std:
     if (longer - std::min(candidate.size(), name.size()) > limit || candidate == name) continue;
     const std::size_t distance = editDistance(name, candidate);
     // Of one or two letters nothing is left after an edit: "x" for "y" is no slip.
-    if (distance < bestDistance && distance < longer && !(longer <= 2 && distance > 0 && name.size() == candidate.size())) {
+    if (distance < bestDistance && distance < longer &&
+        !(longer <= 2 && distance > 0 && name.size() == candidate.size())) {
       bestDistance = distance;
       best = candidate;
     }
@@ -83,8 +84,12 @@ static std::string formatFloat(Float value) {
   return text;
 }
 
-std::string formatNumber(double value) { return formatFloat(value); }
-std::string formatNumber(float value) { return formatFloat(value); }
+std::string formatNumber(double value) {
+  return formatFloat(value);
+}
+std::string formatNumber(float value) {
+  return formatFloat(value);
+}
 
 std::string formatBytes(std::int64_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -121,11 +126,21 @@ std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     switch (c) {
-      case '"': result += "\\\""; break;
-      case '\\': result += "\\\\"; break;
-      case '\n': result += "\\n"; break;
-      case '\t': result += "\\t"; break;
-      case '\r': result += "\\r"; break;
+      case '"':
+        result += "\\\"";
+        break;
+      case '\\':
+        result += "\\\\";
+        break;
+      case '\n':
+        result += "\\n";
+        break;
+      case '\t':
+        result += "\\t";
+        break;
+      case '\r':
+        result += "\\r";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           char escape[8];

@@ -17,7 +17,8 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::vector<std::string> splitText(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 
-/// The shortest decimal that reads back as the same value, always with a '.' or an exponent: "1.0", "1e-05", "inf", "nan".
+/// The shortest decimal that reads back as the same value, always with a '.' or an exponent: "1.0", "1e-05", "inf",
+/// "nan".
 std::string formatNumber(double value);
 std::string formatNumber(float value);
 /// "512 B", "1.25 KiB": at most two decimals, trailing zeros cut.

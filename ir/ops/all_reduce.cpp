@@ -1,5 +1,5 @@
-// all_reduce: a pending reduction is finished on every device of a group. Several values may be reduced at once (small ones
-// are combined): result i is operand i.
+// all_reduce: a pending reduction is finished on every device of a group. Several values may be reduced at once (small
+// ones are combined): result i is operand i.
 #include "ir/spmd_rules.h"
 
 namespace gshard {
@@ -9,20 +9,26 @@ static std::optional<std::string> checkAllReduce(const OpView& op) {
     const Sharding& from = shardingOf(op, op.op().operands[i]);
     const Sharding& to = shardingOf(op, op.op().results[i]);
     if (from.dims != to.dims) return "dims differ";
-    if (std::optional<std::string> fault = checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op))) return fault;
+    if (std::optional<std::string> fault = checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op)))
+      return fault;
   }
   return std::nullopt;
 }
 
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3] {[_, _], sum: a}", .ir = "%y = all_reduce %x {axes = [a], reduction = \"sum\"} : f32[2, 3] {[_, _]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[2, 3] {[_, _], sum: a}",
+     .ir = "%y = all_reduce %x {axes = [a], reduction = \"sum\"} : f32[2, 3] {[_, _]}",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[1, 2, 3], [4, 5, 6]]"},
     {.args = "%x: f32[4, 3] {[b, _], max: a}",
      .ir = "%y = all_reduce %x {axes = [a], reduction = \"max\"} : f32[4, 3] {[b, _]}",
-     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]",
+     .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
     {.args = "%x: f32[2] {[_], sum: a}, %z: f32[3] {[b], sum: a}",
      .ir = "%y, %w = all_reduce %x, %z {axes = [a], reduction = \"sum\"} : f32[2] {[_]}, f32[3] {[b]}",
-     .given = "[1, 2]; [3, 4, 5]", .expected = "[1, 2]; [3, 4, 5]"},
+     .given = "[1, 2]; [3, 4, 5]",
+     .expected = "[1, 2]; [3, 4, 5]"},
 };
 
 constinit const OpDef kAllReduceOp = {

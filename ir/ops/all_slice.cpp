@@ -12,10 +12,14 @@ static std::optional<std::string> checkAllSlice(const OpView& op) {
 
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"dim", AttrKind::Int}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3] {[_, _]}", .ir = "%y = all_slice %x {axes = [a], dim = 1} : f32[2, 3] {[_, a]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[2, 3] {[_, _]}",
+     .ir = "%y = all_slice %x {axes = [a], dim = 1} : f32[2, 3] {[_, a]}",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[1, 2, 3], [4, 5, 6]]"},
     {.args = "%x: f32[4, 3] {[b, _]}",
      .ir = "%y = all_slice %x {axes = [a], dim = 0} : f32[4, 3] {[(b, a), _]}",
-     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]",
+     .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
 };
 
 constinit const OpDef kAllSliceOp = {

@@ -33,7 +33,10 @@ static void annotateVjp(const OpView& op, std::span<const ValueId> gradients, Gr
 
 static constexpr AttrSpec kAttributes[] = {{"annotation", AttrKind::AnnotationText}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[3]", .ir = "%y = annotate %x {annotation = {[_]} open} : f32[3]", .given = "[1, 2, 3]", .expected = "[1, 2, 3]",
+    {.args = "%x: f32[3]",
+     .ir = "%y = annotate %x {annotation = {[_]} open} : f32[3]",
+     .given = "[1, 2, 3]",
+     .expected = "[1, 2, 3]",
      .differentiable = true},
 };
 

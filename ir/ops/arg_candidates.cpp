@@ -1,4 +1,5 @@
-// arg_candidates: each part's own extreme and its GLOBAL index along a split axis; argmax over the candidates finishes it.
+// arg_candidates: each part's own extreme and its GLOBAL index along a split axis; argmax over the candidates finishes
+// it.
 #include "ir/arg_reduce.h"
 #include "ir/evaluate_loops.h"
 
@@ -17,7 +18,8 @@ static void candidatesFactors(const OpView& op, FactorBuilder& factors) {
   std::int64_t at = 0;
   for (std::int64_t dim = 0; dim < x.rank(); ++dim) {
     const bool isAxis = dim == op.intAttr("axis");
-    const int factor = factors.add(isAxis ? FactorKind::Candidates : FactorKind::Pass, x.shape[static_cast<std::size_t>(dim)]);
+    const int factor =
+        factors.add(isAxis ? FactorKind::Candidates : FactorKind::Pass, x.shape[static_cast<std::size_t>(dim)]);
     factors.operandDim(0, dim, factor);
     for (std::size_t r = 0; r < 2; ++r) factors.resultDim(r, isAxis ? x.rank() - 1 : at, factor);
     if (!isAxis) ++at;
@@ -55,7 +57,8 @@ static void evaluateCandidates(const OpView& op, EvalFrame& frame) {
     for (std::int64_t i = part.offset; i < part.offset + part.live; ++i) {
       index[static_cast<std::size_t>(axis)] = i;
       const Number number = numberAt(x, placeOf(index, x, frame.operandTiles[0]));
-      const bool wins = x.isFloat() ? winsOver(max, number.real, best.real) : winsOver(max, number.integer, best.integer);
+      const bool wins =
+          x.isFloat() ? winsOver(max, number.real, best.real) : winsOver(max, number.integer, best.integer);
       if (!wins && i > part.offset) continue;
       bestIndex = i;
       best = number;
@@ -68,8 +71,10 @@ static void evaluateCandidates(const OpView& op, EvalFrame& frame) {
 
 static constexpr AttrSpec kAttributes[] = {{"axis", AttrKind::Int}, {"max", AttrKind::Bool}, {"axes", AttrKind::Axes}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3] {[_, a]}", .ir = "%v, %i = arg_candidates %x {axis = 1, max = true, axes = [a]} : f32[2, 2] {[_, a]}, i32[2, 2] {[_, a]}",
-     .given = "[[2, 1, 3], [4, 6, 5]]", .expected = "[[2, 3], [6, 5]]; [[0, 2], [1, 2]]"},
+    {.args = "%x: f32[2, 3] {[_, a]}",
+     .ir = "%v, %i = arg_candidates %x {axis = 1, max = true, axes = [a]} : f32[2, 2] {[_, a]}, i32[2, 2] {[_, a]}",
+     .given = "[[2, 1, 3], [4, 6, 5]]",
+     .expected = "[[2, 3], [6, 5]]; [[0, 2], [1, 2]]"},
 };
 
 constinit const OpDef kArgCandidatesOp = {

@@ -1,4 +1,5 @@
-// broadcast: operand dim i becomes result dim dims[i]; dims of size 1 stretch, result dims that no operand dim names repeat.
+// broadcast: operand dim i becomes result dim dims[i]; dims of size 1 stretch, result dims that no operand dim names
+// repeat.
 #include "ir/op_rules.h"
 
 namespace gshard {
@@ -7,14 +8,16 @@ static std::optional<ResultTypes> inferBroadcast(const OpView& op, DiagSink& dia
   const Type& x = op.operandType(0);
   const std::vector<std::int64_t>& dims = op.intsAttr("dims");
   const Type result{x.dtype, op.intsAttr("shape")};
-  if (!checkSizes(op, diag, result) || !checkLength(op, diag, "dims", dims, x) || !checkDimList(op, diag, dims, result)) {
+  if (!checkSizes(op, diag, result) || !checkLength(op, diag, "dims", dims, x) ||
+      !checkDimList(op, diag, dims, result)) {
     return std::nullopt;
   }
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const std::int64_t target = result.shape[static_cast<std::size_t>(dims[i])];
     if (x.shape[i] == target || x.shape[i] == 1) continue;
     diag.emit(op.range(), diag::BroadcastDims, printType(x), printShape(result.shape),
-              "dimension " + std::to_string(i) + " is " + std::to_string(x.shape[i]) + " and would become " + std::to_string(target))
+              "dimension " + std::to_string(i) + " is " + std::to_string(x.shape[i]) + " and would become " +
+                  std::to_string(target))
         .label(op.operandRange(0), "this operand");
     return std::nullopt;
   }
@@ -45,7 +48,7 @@ static void broadcastVjp(const OpView& op, std::span<const ValueId> gradients, G
   const Type& x = op.operandType(0);
   const std::vector<MoveDim> map = broadcastMap(op, 0);
   std::vector<std::int64_t> summed;
-  std::vector<std::int64_t> kept;               // operand dims that the sum keeps, in result order
+  std::vector<std::int64_t> kept;  // operand dims that the sum keeps, in result order
   for (std::size_t i = 0; i < map.size(); ++i) {
     if (map[i].operandDim < 0) {
       summed.push_back(static_cast<std::int64_t>(i));
@@ -70,13 +73,23 @@ static void broadcastVjp(const OpView& op, std::span<const ValueId> gradients, G
   b.accumulate(0, gradient);
 }
 
-static constexpr AttrSpec kAttributes[] = {{"shape", AttrKind::Ints, false, AttrPlace::ResultShape}, {"dims", AttrKind::Ints}};
+static constexpr AttrSpec kAttributes[] = {{"shape", AttrKind::Ints, false, AttrPlace::ResultShape},
+                                           {"dims", AttrKind::Ints}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[3]", .ir = "%y = broadcast %x {dims = [1]} : f32[2, 3]", .given = "[1, 2, 3]",
-     .expected = "[[1, 2, 3], [1, 2, 3]]", .differentiable = true},
-    {.args = "%x: f32[3, 1]", .ir = "%y = broadcast %x {dims = [0, 1]} : f32[3, 2]", .given = "[[1], [2], [3]]",
-     .expected = "[[1, 1], [2, 2], [3, 3]]", .differentiable = true},
-    {.args = "%x: f32[7, 5]", .ir = "%y = broadcast %x {dims = [2, 0]} : f32[5, 3, 7]", .values = {-9, 9}, .differentiable = true},
+    {.args = "%x: f32[3]",
+     .ir = "%y = broadcast %x {dims = [1]} : f32[2, 3]",
+     .given = "[1, 2, 3]",
+     .expected = "[[1, 2, 3], [1, 2, 3]]",
+     .differentiable = true},
+    {.args = "%x: f32[3, 1]",
+     .ir = "%y = broadcast %x {dims = [0, 1]} : f32[3, 2]",
+     .given = "[[1], [2], [3]]",
+     .expected = "[[1, 1], [2, 2], [3, 3]]",
+     .differentiable = true},
+    {.args = "%x: f32[7, 5]",
+     .ir = "%y = broadcast %x {dims = [2, 0]} : f32[5, 3, 7]",
+     .values = {-9, 9},
+     .differentiable = true},
     {.args = "%x: i32", .ir = "%y = broadcast %x {dims = []} : i32[5, 7]", .values = {-9, 9}},
 };
 

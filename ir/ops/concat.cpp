@@ -15,7 +15,8 @@ static std::optional<ResultTypes> inferConcat(const OpView& op, DiagSink& diag) 
       return std::nullopt;
     }
     Type other = each;
-    if (each.rank() == result.rank()) other.shape[static_cast<std::size_t>(dim)] = result.shape[static_cast<std::size_t>(dim)];
+    if (each.rank() == result.rank())
+      other.shape[static_cast<std::size_t>(dim)] = result.shape[static_cast<std::size_t>(dim)];
     if (other != result) {
       diag.emit(op.range(), diag::ConcatDims, printType(op.operandType(0)), printType(each), dim)
           .label(op.operandRange(i), "this operand");
@@ -53,17 +54,23 @@ static void concatVjp(const OpView& op, std::span<const ValueId> gradients, Grad
     start[dim] = at;
     limit[dim] = at += x.shape[dim];
     if (!b.wants(i)) continue;
-    b.accumulate(i, b.create(OpKind::Slice, {gradients[0]},
-                             {{"start", start}, {"limit", limit}, {"step", std::vector<std::int64_t>(rank, 1)}}, op.range()));
+    b.accumulate(
+        i, b.create(OpKind::Slice, {gradients[0]},
+                    {{"start", start}, {"limit", limit}, {"step", std::vector<std::int64_t>(rank, 1)}}, op.range()));
   }
 }
 
 static constexpr AttrSpec kAttributes[] = {{"dim", AttrKind::Int}};
 static constexpr Example kExamples[] = {
-    {.args = "%a: f32[2], %b: f32[3]", .ir = "%y = concat %a, %b {dim = 0} : f32[5]", .given = "[1, 2]; [3, 4, 5]",
-     .expected = "[1, 2, 3, 4, 5]", .differentiable = true},
-    {.args = "%a: f32[5, 2], %b: f32[5, 0], %c: f32[5, 3]", .ir = "%y = concat %a, %b, %c {dim = 1} : f32[5, 5]",
-     .values = {-9, 9}, .differentiable = true},
+    {.args = "%a: f32[2], %b: f32[3]",
+     .ir = "%y = concat %a, %b {dim = 0} : f32[5]",
+     .given = "[1, 2]; [3, 4, 5]",
+     .expected = "[1, 2, 3, 4, 5]",
+     .differentiable = true},
+    {.args = "%a: f32[5, 2], %b: f32[5, 0], %c: f32[5, 3]",
+     .ir = "%y = concat %a, %b, %c {dim = 1} : f32[5, 5]",
+     .values = {-9, 9},
+     .differentiable = true},
     {.args = "%a: i32[3, 7]", .ir = "%y = concat %a {dim = 0} : i32[3, 7]", .values = {-9, 9}},
 };
 

@@ -34,7 +34,8 @@ static constexpr AttrSpec kAttributes[] = {{"value", AttrKind::Numbers},
 static constexpr Example kExamples[] = {
     {.args = "", .ir = "%y = constant {value = 1.5} : f32[3]", .expected = "[1.5, 1.5, 1.5]"},
     {.args = "", .ir = "%y = constant {value = [1, 2, 3, 4, 5, 6]} : i32[2, 3]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
-    {.args = "", .ir = "%y = constant {value = [0, -0.0, inf, -inf, nan, 1e-3, 7]} : f32[7]",
+    {.args = "",
+     .ir = "%y = constant {value = [0, -0.0, inf, -inf, nan, 1e-3, 7]} : f32[7]",
      .expected = "[0, -0.0, inf, -inf, nan, 1e-3, 7]"},
     {.args = "", .ir = "%y = constant {value = 1} : bool", .expected = "1"},
 };

@@ -17,7 +17,8 @@ static std::int64_t sizeOfLetter(const OpView& op, const ContractSpec& spec, cha
 static bool checkOperands(const OpView& op, const std::string& text, const ContractSpec& spec, DiagSink& diag) {
   if (spec.operands.size() != op.operandCount()) {
     diag.emit(op.range(), diag::EinsumSpec, text,
-              "describes " + std::to_string(spec.operands.size()) + " operands, but " + std::to_string(op.operandCount()) + " are given");
+              "describes " + std::to_string(spec.operands.size()) + " operands, but " +
+                  std::to_string(op.operandCount()) + " are given");
     return false;
   }
   for (std::size_t i = 0; i < op.operandCount(); ++i) {
@@ -55,7 +56,8 @@ static std::optional<ResultTypes> inferContract(const OpView& op, DiagSink& diag
   }
   const DType dtype = op.operandType(0).dtype;
   if (dtype == DType::Bool) {
-    diag.emit(op.range(), diag::DtypeNotAccepted, "contract", "numbers", "bool").label(op.operandRange(0), "this operand");
+    diag.emit(op.range(), diag::DtypeNotAccepted, "contract", "numbers", "bool")
+        .label(op.operandRange(0), "this operand");
     return std::nullopt;
   }
   if (!checkOperands(op, text, *spec, diag)) return std::nullopt;
@@ -91,8 +93,8 @@ static void contractFactors(const OpView& op, FactorBuilder& factors) {
   }
 }
 
-// The gradient of one operand, as a tensor over the letters in `have`, put back under the operand's own letters: letters
-// that only this operand has repeat, and of a diagonal all else is zero.
+// The gradient of one operand, as a tensor over the letters in `have`, put back under the operand's own letters:
+// letters that only this operand has repeat, and of a diagonal all else is zero.
 static ValueId spreadLetters(GradBuilder& b, ValueId gradient, const std::string& have, const std::string& letters,
                              const std::vector<std::int64_t>& shape, SourceRange range) {
   if (have == letters) return gradient;
@@ -103,7 +105,8 @@ static ValueId spreadLetters(GradBuilder& b, ValueId gradient, const std::string
     const std::size_t first = letters.find(letters[k]);
     if (first == k) continue;
     const auto counter = [&](std::size_t dim) {
-      return b.create(OpKind::Iota, {}, {{"shape", shape}, {"dim", static_cast<std::int64_t>(dim)}, {"dtype", DType::I64}}, range);
+      return b.create(OpKind::Iota, {},
+                      {{"shape", shape}, {"dim", static_cast<std::int64_t>(dim)}, {"dtype", DType::I64}}, range);
     };
     const ValueId onDiagonal = b.map("eq", {counter(first), counter(k)}, range);
     gradient = b.map("where", {onDiagonal, gradient, b.scalar(b.type(gradient).dtype, 0, range)}, range);
@@ -140,7 +143,7 @@ static void contractVjp(const OpView& op, std::span<const ValueId> gradients, Gr
 namespace {
 // One operand or the result, walked along letters: the stride of each, summed over the dims that have it.
 struct Walker {
-  std::vector<std::int64_t> strides;            // per letter
+  std::vector<std::int64_t> strides;  // per letter
   std::int64_t place = 0;
 };
 
@@ -157,7 +160,8 @@ Tile tileOfLetter(const ContractSpec& spec, const EvalFrame& frame, char letter)
   const auto look = [&](const std::string& letters, const std::vector<Tile>& tiles) {
     for (std::size_t k = 0; k < letters.size(); ++k) {
       if (letters[k] != letter) continue;
-      GSHARD_CHECK(!found || (found->offset == tiles[k].offset && found->live == tiles[k].live), "a letter is split in two ways");
+      GSHARD_CHECK(!found || (found->offset == tiles[k].offset && found->live == tiles[k].live),
+                   "a letter is split in two ways");
       found = tiles[k];
     }
   };
@@ -166,9 +170,9 @@ Tile tileOfLetter(const ContractSpec& spec, const EvalFrame& frame, char letter)
   return *found;
 }
 // One run along the last summed letter, added to `sum`, in double.
-double sumOfProducts(const EvalFrame& frame, const std::vector<std::int64_t>& places, const std::vector<std::int64_t>& steps,
-                     std::int64_t count, double sum) {
-  if (places.size() == 2) {                     // almost all: worth a loop without indirection
+double sumOfProducts(const EvalFrame& frame, const std::vector<std::int64_t>& places,
+                     const std::vector<std::int64_t>& steps, std::int64_t count, double sum) {
+  if (places.size() == 2) {  // almost all: worth a loop without indirection
     const double* a = frame.in(0).floats.data() + places[0];
     const double* b = frame.in(1).floats.data() + places[1];
     for (std::int64_t k = 0; k < count; ++k) sum += a[k * steps[0]] * b[k * steps[1]];
@@ -176,14 +180,16 @@ double sumOfProducts(const EvalFrame& frame, const std::vector<std::int64_t>& pl
   }
   for (std::int64_t k = 0; k < count; ++k) {
     double product = 1;
-    for (std::size_t i = 0; i < places.size(); ++i) product *= frame.in(i).floats[static_cast<std::size_t>(places[i] + k * steps[i])];
+    for (std::size_t i = 0; i < places.size(); ++i)
+      product *= frame.in(i).floats[static_cast<std::size_t>(places[i] + k * steps[i])];
     sum += product;
   }
   return sum;
 }
 
 std::int64_t sumOfIntegerProducts(const EvalFrame& frame, const std::vector<std::int64_t>& places,
-                                  const std::vector<std::int64_t>& steps, std::int64_t count, std::int64_t start, DType dtype) {
+                                  const std::vector<std::int64_t>& steps, std::int64_t count, std::int64_t start,
+                                  DType dtype) {
   Number sum{0, start};
   for (std::int64_t k = 0; k < count; ++k) {
     Number product{1, 1};
@@ -202,11 +208,12 @@ static void evaluateContract(const OpView& op, EvalFrame& frame) {
   const std::string all = spec.letters();
   const DType dtype = frame.out().type.dtype;
   std::vector<std::int64_t> sizes;
-  std::int64_t summedElements = 1;              // of the whole program's letters, for sums of nothing
+  std::int64_t summedElements = 1;  // of the whole program's letters, for sums of nothing
   for (const char letter : all) sizes.push_back(tileOfLetter(spec, frame, letter).live);
   for (const char letter : spec.summed()) summedElements *= sizeOfLetter(op, spec, letter);
   std::vector<Walker> walkers;
-  for (std::size_t i = 0; i < spec.operands.size(); ++i) walkers.push_back(walkerOf(all, spec.operands[i], frame.in(i)));
+  for (std::size_t i = 0; i < spec.operands.size(); ++i)
+    walkers.push_back(walkerOf(all, spec.operands[i], frame.in(i)));
   Walker out = walkerOf(all, spec.result, frame.out());
 
   const std::size_t outer = spec.result.size();
@@ -238,19 +245,39 @@ static void evaluateContract(const OpView& op, EvalFrame& frame) {
 
 static constexpr AttrSpec kAttributes[] = {{"spec", AttrKind::String, false, AttrPlace::Text}};
 static constexpr Example kExamples[] = {
-    {.args = "%a: f32[2, 3], %b: f32[3, 2]", .ir = "%y = contract \"ik,kj->ij\" %a, %b : f32[2, 2]",
-     .given = "[[1, 2, 3], [4, 5, 6]]; [[1, 0], [0, 1], [2, 2]]", .expected = "[[7, 8], [16, 17]]", .differentiable = true},
-    {.args = "%a: f32[3, 3]", .ir = "%y = contract \"ii->i\" %a : f32[3]", .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9]]",
-     .expected = "[1, 5, 9]", .differentiable = true},
-    {.args = "%a: f32[5, 7], %b: f32[7, 3]", .ir = "%y = contract \"ik,kj->ij\" %a, %b : f32[5, 3]", .values = {-4, 4},
-     .tolerance = 1e-6, .differentiable = true},
-    {.args = "%a: f32[3, 5, 2], %b: f32[3, 2, 7], %c: f32[7]", .ir = "%y = contract \"bik,bkj,j->bj\" %a, %b, %c : f32[3, 7]",
-     .values = {-4, 4}, .tolerance = 1e-6, .differentiable = true},
-    {.args = "%a: f32[5], %b: f32[7]", .ir = "%y = contract \"i,j->ji\" %a, %b : f32[7, 5]", .values = {-4, 4}, .differentiable = true},
+    {.args = "%a: f32[2, 3], %b: f32[3, 2]",
+     .ir = "%y = contract \"ik,kj->ij\" %a, %b : f32[2, 2]",
+     .given = "[[1, 2, 3], [4, 5, 6]]; [[1, 0], [0, 1], [2, 2]]",
+     .expected = "[[7, 8], [16, 17]]",
+     .differentiable = true},
+    {.args = "%a: f32[3, 3]",
+     .ir = "%y = contract \"ii->i\" %a : f32[3]",
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9]]",
+     .expected = "[1, 5, 9]",
+     .differentiable = true},
+    {.args = "%a: f32[5, 7], %b: f32[7, 3]",
+     .ir = "%y = contract \"ik,kj->ij\" %a, %b : f32[5, 3]",
+     .values = {-4, 4},
+     .tolerance = 1e-6,
+     .differentiable = true},
+    {.args = "%a: f32[3, 5, 2], %b: f32[3, 2, 7], %c: f32[7]",
+     .ir = "%y = contract \"bik,bkj,j->bj\" %a, %b, %c : f32[3, 7]",
+     .values = {-4, 4},
+     .tolerance = 1e-6,
+     .differentiable = true},
+    {.args = "%a: f32[5], %b: f32[7]",
+     .ir = "%y = contract \"i,j->ji\" %a, %b : f32[7, 5]",
+     .values = {-4, 4},
+     .differentiable = true},
     {.args = "%a: i32[5, 7], %b: i32[7]", .ir = "%y = contract \"ik,k->i\" %a, %b : i32[5]", .values = {-9, 9}},
-    {.args = "%a: f32[2, 0], %b: f32[0, 3]", .ir = "%y = contract \"ik,kj->ij\" %a, %b : f32[2, 3]", .given = "[[], []]; []",
+    {.args = "%a: f32[2, 0], %b: f32[0, 3]",
+     .ir = "%y = contract \"ik,kj->ij\" %a, %b : f32[2, 3]",
+     .given = "[[], []]; []",
      .expected = "[[0, 0, 0], [0, 0, 0]]"},
-    {.args = "%a: bf16[5, 3], %b: bf16[3]", .ir = "%y = contract \"ik,k->i\" %a, %b : f32[5]", .values = {-4, 4}, .tolerance = 1e-6},
+    {.args = "%a: bf16[5, 3], %b: bf16[3]",
+     .ir = "%y = contract \"ik,k->i\" %a, %b : f32[5]",
+     .values = {-4, 4},
+     .tolerance = 1e-6},
 };
 
 constinit const OpDef kContractOp = {

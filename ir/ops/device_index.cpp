@@ -4,18 +4,23 @@
 
 namespace gshard {
 
-static std::optional<ResultTypes> inferDeviceIndex(const OpView&, DiagSink&) { return ResultTypes{Type{DType::I32, {}}}; }
+static std::optional<ResultTypes> inferDeviceIndex(const OpView&, DiagSink&) {
+  return ResultTypes{Type{DType::I32, {}}};
+}
 
 static void noFactors(const OpView&, FactorBuilder&) {}
 
-static std::optional<std::string> checkDeviceIndex(const OpView&) { return std::nullopt; }
+static std::optional<std::string> checkDeviceIndex(const OpView&) {
+  return std::nullopt;
+}
 
 static void evaluateDeviceIndex(const OpView& op, EvalFrame& frame) {
   frame.out().ints[0] = partIndex(op.mesh(), op.axesAttr("axes"), frame.device);
 }
 
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}};
-static constexpr Example kExamples[] = {{.args = "", .ir = "%y = device_index {axes = []} : i32 {[]}", .expected = "0"}};
+static constexpr Example kExamples[] = {
+    {.args = "", .ir = "%y = device_index {axes = []} : i32 {[]}", .expected = "0"}};
 
 constinit const OpDef kDeviceIndexOp = {
     .name = "device_index",

@@ -1,5 +1,5 @@
-// dim_size: how many elements the named dims hold in the whole program. An op, because the rows of some functions are set
-// at run time; folded to a constant everywhere else.
+// dim_size: how many elements the named dims hold in the whole program. An op, because the rows of some functions are
+// set at run time; folded to a constant everywhere else.
 #include "ir/op_rules.h"
 
 namespace gshard {
@@ -28,10 +28,14 @@ static void evaluateDimSize(const OpView& op, EvalFrame& frame) {
   frame.out().setNumber(0, static_cast<double>(product));
 }
 
-static constexpr AttrSpec kAttributes[] = {{"dims", AttrKind::Ints}, {"dtype", AttrKind::DTypeName, false, AttrPlace::ResultDType}};
+static constexpr AttrSpec kAttributes[] = {{"dims", AttrKind::Ints},
+                                           {"dtype", AttrKind::DTypeName, false, AttrPlace::ResultDType}};
 static constexpr Example kExamples[] = {
     {.args = "%x: f32[5, 7, 3]", .ir = "%y = dim_size %x {dims = [0, 2]} : f32", .values = {-1, 1}},
-    {.args = "%x: f32[2, 3]", .ir = "%y = dim_size %x {dims = [1]} : i32", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "3"},
+    {.args = "%x: f32[2, 3]",
+     .ir = "%y = dim_size %x {dims = [1]} : i32",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "3"},
 };
 
 constinit const OpDef kDimSizeOp = {

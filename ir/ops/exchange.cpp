@@ -1,5 +1,5 @@
-// exchange: a move or a mere reshard with ANY shardings. Each device fetches the intersections of its result tile with the
-// tiles of others: the fallback when no named collective fits, and never a gather in full.
+// exchange: a move or a mere reshard with ANY shardings. Each device fetches the intersections of its result tile with
+// the tiles of others: the fallback when no named collective fits, and never a gather in full.
 #include "ir/spmd_rules.h"
 
 namespace gshard {
@@ -14,7 +14,8 @@ static std::optional<ResultTypes> inferExchange(const OpView& op, DiagSink& diag
   }
   for (const AttrSpec& spec : *opDef(*kind).attributes) {
     if (op.hasAttr(spec.name)) continue;
-    diag.emit(op.range(), diag::IrAttribute, std::string(spec.name), "exchange", "is missing for its move `" + move + "`");
+    diag.emit(op.range(), diag::IrAttribute, std::string(spec.name), "exchange",
+              "is missing for its move `" + move + "`");
     return std::nullopt;
   }
   const OperandSpec& operands = *opDef(*kind).operands;
@@ -58,23 +59,34 @@ static void evaluateExchange(const OpView& op, EvalFrame& frame) {
 
 // `move` and, beside it, whatever attributes that move has.
 static constexpr AttrSpec kAttributes[] = {
-    {"move", AttrKind::String},      {"perm", AttrKind::Ints, true},  {"shape", AttrKind::Ints, true}, {"dims", AttrKind::Ints, true},
-    {"start", AttrKind::Ints, true}, {"limit", AttrKind::Ints, true}, {"step", AttrKind::Ints, true},  {"low", AttrKind::Ints, true},
-    {"high", AttrKind::Ints, true},  {"interior", AttrKind::Ints, true}, {"dim", AttrKind::Int, true}};
+    {"move", AttrKind::String},         {"perm", AttrKind::Ints, true},  {"shape", AttrKind::Ints, true},
+    {"dims", AttrKind::Ints, true},     {"start", AttrKind::Ints, true}, {"limit", AttrKind::Ints, true},
+    {"step", AttrKind::Ints, true},     {"low", AttrKind::Ints, true},   {"high", AttrKind::Ints, true},
+    {"interior", AttrKind::Ints, true}, {"dim", AttrKind::Int, true}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3] {[a, _]}", .ir = "%y = exchange %x {move = \"\"} : f32[2, 3] {[_, a]}",
-     .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
-    {.args = "%x: f32[7] {[a]}", .ir = "%y = exchange %x {move = \"slice\", start = [2], limit = [7], step = [1]} : f32[5] {[a]}",
-     .given = "[0, 1, 2, 3, 4, 5, 6]", .expected = "[2, 3, 4, 5, 6]"},
-    {.args = "%x: f32[4, 3] {[a, _]}", .ir = "%y = exchange %x {move = \"reshape\", shape = [2, 6]} : f32[2, 6] {[_, a]}",
-     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]"},
-    {.args = "%x: f32[3] {[a]}, %z: f32[2] {[a]}", .ir = "%y = exchange %x, %z {move = \"concat\", dim = 0} : f32[5] {[a]}",
-     .given = "[1, 2, 3]; [4, 5]", .expected = "[1, 2, 3, 4, 5]"},
+    {.args = "%x: f32[2, 3] {[a, _]}",
+     .ir = "%y = exchange %x {move = \"\"} : f32[2, 3] {[_, a]}",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[7] {[a]}",
+     .ir = "%y = exchange %x {move = \"slice\", start = [2], limit = [7], step = [1]} : f32[5] {[a]}",
+     .given = "[0, 1, 2, 3, 4, 5, 6]",
+     .expected = "[2, 3, 4, 5, 6]"},
+    {.args = "%x: f32[4, 3] {[a, _]}",
+     .ir = "%y = exchange %x {move = \"reshape\", shape = [2, 6]} : f32[2, 6] {[_, a]}",
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]",
+     .expected = "[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]"},
+    {.args = "%x: f32[3] {[a]}, %z: f32[2] {[a]}",
+     .ir = "%y = exchange %x, %z {move = \"concat\", dim = 0} : f32[5] {[a]}",
+     .given = "[1, 2, 3]; [4, 5]",
+     .expected = "[1, 2, 3, 4, 5]"},
 };
 
 constinit const OpDef kExchangeOp = {
     .name = "exchange",
-    .doc = "the result of `move` (or `x` itself) under any sharding: devices fetch what their tile needs from those that hold it",
+    .doc =
+        "the result of `move` (or `x` itself) under any sharding: devices fetch what their tile needs from those that "
+        "hold it",
     .operands = OperandSpec{"x…", 1, -1},
     .attributes = kAttributes,
     .examples = kExamples,

@@ -12,10 +12,14 @@ static std::optional<std::string> checkMakePartial(const OpView& op) {
 
 static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3] {[_, _]}", .ir = "%y = make_partial %x {axes = [a], reduction = \"sum\"} : f32[2, 3] {[_, _], sum: a}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[2, 3] {[_, _]}",
+     .ir = "%y = make_partial %x {axes = [a], reduction = \"sum\"} : f32[2, 3] {[_, _], sum: a}",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[1, 2, 3], [4, 5, 6]]"},
     {.args = "%x: f32[4, 3] {[b, _]}",
      .ir = "%y = make_partial %x {axes = [a], reduction = \"min\"} : f32[4, 3] {[b, _], min: a}",
-     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]",
+     .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
 };
 
 constinit const OpDef kMakePartialOp = {

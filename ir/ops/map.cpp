@@ -15,7 +15,9 @@ static const ScalarInfo& functionOf(const OpView& op) {
 }
 
 // The dtype that a function works on: of `where`, that of its branches.
-static DType workDtype(const OpView& op, const ScalarInfo& info) { return op.operandType(info.fn == ScalarFn::Where ? 1 : 0).dtype; }
+static DType workDtype(const OpView& op, const ScalarInfo& info) {
+  return op.operandType(info.fn == ScalarFn::Where ? 1 : 0).dtype;
+}
 
 static bool checkDtypes(const OpView& op, const ScalarInfo& info, DiagSink& diag) {
   const DType work = workDtype(op, info);
@@ -28,14 +30,14 @@ static bool checkDtypes(const OpView& op, const ScalarInfo& info, DiagSink& diag
       return false;
     }
     if (!acceptsDtype(info.operands, dtype)) {
-      diag.emit(op.range(), diag::DtypeNotAccepted, std::string(info.name), std::string(scalarOperandsText(info.operands)),
-                printType(op.operandType(i)))
+      diag.emit(op.range(), diag::DtypeNotAccepted, std::string(info.name),
+                std::string(scalarOperandsText(info.operands)), printType(op.operandType(i)))
           .label(op.operandRange(i), "this operand");
       return false;
     }
     if (dtype != work) {
-      diag.emit(op.range(), diag::DtypesDiffer, std::string(info.name), printType(op.operandType(info.fn == ScalarFn::Where ? 1 : 0)),
-                printType(op.operandType(i)))
+      diag.emit(op.range(), diag::DtypesDiffer, std::string(info.name),
+                printType(op.operandType(info.fn == ScalarFn::Where ? 1 : 0)), printType(op.operandType(i)))
           .label(op.operandRange(i), "this operand");
       return false;
     }
@@ -60,7 +62,8 @@ static std::optional<ResultTypes> inferMap(const OpView& op, DiagSink& diag) {
   Type result{scalarResultDtype(info.fn, workDtype(op, info), attribute), {}};
   for (std::size_t i = 0; i < op.operandCount(); ++i) {
     const std::vector<std::int64_t>& shape = op.operandType(i).shape;
-    if (shape.size() > result.shape.size()) result.shape.insert(result.shape.begin(), shape.size() - result.shape.size(), 1);
+    if (shape.size() > result.shape.size())
+      result.shape.insert(result.shape.begin(), shape.size() - result.shape.size(), 1);
     for (std::size_t k = 0; k < shape.size(); ++k) {
       std::int64_t& size = result.shape[result.shape.size() - 1 - k];
       const std::int64_t mine = shape[shape.size() - 1 - k];
@@ -115,8 +118,9 @@ Reader readerOf(const OpView& op, const EvalFrame& frame, std::size_t operand) {
     if (global[k] != result[at]) continue;
     const Tile& mine = frame.operandTiles[operand][k];
     const Tile& wanted = frame.resultTiles[0][at];
-    GSHARD_CHECK(wanted.live == 0 || (mine.offset <= wanted.offset && wanted.offset + wanted.live <= mine.offset + mine.live),
-                 "an operand's tile does not cover the result's");
+    GSHARD_CHECK(
+        wanted.live == 0 || (mine.offset <= wanted.offset && wanted.offset + wanted.live <= mine.offset + mine.live),
+        "an operand's tile does not cover the result's");
     reader.strides[at] = strides[k];
     reader.base += (wanted.offset - mine.offset) * strides[k];
   }
@@ -154,30 +158,63 @@ static void evaluateMap(const OpView& op, EvalFrame& frame) {
 static constexpr AttrSpec kAttributes[] = {{"fn", AttrKind::String, false, AttrPlace::OpName},
                                            {"dtype", AttrKind::DTypeName, true, AttrPlace::ResultDType}};
 static constexpr Example kExamples[] = {
-    {.args = "%a: f32[2, 3], %b: f32[3]", .ir = "%y = add %a, %b : f32[2, 3]", .given = "[[1, 2, 3], [4, 5, 6]]; [10, 20, 30]",
-     .expected = "[[11, 22, 33], [14, 25, 36]]", .differentiable = true},
-    {.args = "%a: f32[2, 1], %b: f32[1, 3]", .ir = "%y = mul %a, %b : f32[2, 3]", .given = "[[2], [3]]; [[1, 5, 7]]",
-     .expected = "[[2, 10, 14], [3, 15, 21]]", .differentiable = true},
-    {.args = "%a: i32[4], %b: i32[4]", .ir = "%y = floordiv %a, %b : i32[4]", .given = "[7, -7, 7, -7]; [2, 2, -2, -2]",
+    {.args = "%a: f32[2, 3], %b: f32[3]",
+     .ir = "%y = add %a, %b : f32[2, 3]",
+     .given = "[[1, 2, 3], [4, 5, 6]]; [10, 20, 30]",
+     .expected = "[[11, 22, 33], [14, 25, 36]]",
+     .differentiable = true},
+    {.args = "%a: f32[2, 1], %b: f32[1, 3]",
+     .ir = "%y = mul %a, %b : f32[2, 3]",
+     .given = "[[2], [3]]; [[1, 5, 7]]",
+     .expected = "[[2, 10, 14], [3, 15, 21]]",
+     .differentiable = true},
+    {.args = "%a: i32[4], %b: i32[4]",
+     .ir = "%y = floordiv %a, %b : i32[4]",
+     .given = "[7, -7, 7, -7]; [2, 2, -2, -2]",
      .expected = "[3, -4, -4, 3]"},
-    {.args = "%a: i32[4], %b: i32[4]", .ir = "%y = mod %a, %b : i32[4]", .given = "[7, -7, 7, -7]; [2, 2, -2, -2]",
+    {.args = "%a: i32[4], %b: i32[4]",
+     .ir = "%y = mod %a, %b : i32[4]",
+     .given = "[7, -7, 7, -7]; [2, 2, -2, -2]",
      .expected = "[1, 1, -1, -1]"},
-    {.args = "%a: f32[4], %b: f32[4]", .ir = "%y = maximum %a, %b : f32[4]", .given = "[1, nan, -0.0, 5]; [2, 1, 0.0, 4]",
+    {.args = "%a: f32[4], %b: f32[4]",
+     .ir = "%y = maximum %a, %b : f32[4]",
+     .given = "[1, nan, -0.0, 5]; [2, 1, 0.0, 4]",
      .expected = "[2, nan, 0.0, 5]"},
-    {.args = "%c: bool[3], %a: f32[3], %b: f32", .ir = "%y = where %c, %a, %b : f32[3]", .given = "[1, 0, 1]; [1, 2, 3]; 9",
-     .expected = "[1, 9, 3]", .differentiable = true},
-    {.args = "%x: f32[5]", .ir = "%y = cast %x : i32[5]", .given = "[1.9, -1.9, nan, 1e20, -inf]",
+    {.args = "%c: bool[3], %a: f32[3], %b: f32",
+     .ir = "%y = where %c, %a, %b : f32[3]",
+     .given = "[1, 0, 1]; [1, 2, 3]; 9",
+     .expected = "[1, 9, 3]",
+     .differentiable = true},
+    {.args = "%x: f32[5]",
+     .ir = "%y = cast %x : i32[5]",
+     .given = "[1.9, -1.9, nan, 1e20, -inf]",
      .expected = "[1, -1, 0, 2147483647, -2147483648]"},
-    {.args = "%x: f32[5]", .ir = "%y = round %x : f32[5]", .given = "[0.5, 1.5, 2.5, -0.5, -1.7]", .expected = "[0, 2, 2, -0.0, -2]"},
-    {.args = "%x: f32[3]", .ir = "%y = exp %x : f32[3]", .given = "[0, 1, -inf]", .expected = "[1, 2.718281828, 0]",
+    {.args = "%x: f32[5]",
+     .ir = "%y = round %x : f32[5]",
+     .given = "[0.5, 1.5, 2.5, -0.5, -1.7]",
+     .expected = "[0, 2, 2, -0.0, -2]"},
+    {.args = "%x: f32[3]",
+     .ir = "%y = exp %x : f32[3]",
+     .given = "[0, 1, -inf]",
+     .expected = "[1, 2.718281828, 0]",
      .tolerance = 1e-6},
-    {.args = "%x: f64[5, 7]", .ir = "%y = tanh %x : f64[5, 7]", .values = {-2, 2}, .tolerance = 1e-12, .differentiable = true},
+    {.args = "%x: f64[5, 7]",
+     .ir = "%y = tanh %x : f64[5, 7]",
+     .values = {-2, 2},
+     .tolerance = 1e-12,
+     .differentiable = true},
     {.args = "%x: f32[5, 7]", .ir = "%y = neg %x : f32[5, 7]", .values = {-9, 9}, .differentiable = true},
-    {.args = "%x: f32[5, 7], %b: f32", .ir = "%y = div %x, %b : f32[5, 7]", .values = {1, 9}, .tolerance = 1e-6, .differentiable = true},
+    {.args = "%x: f32[5, 7], %b: f32",
+     .ir = "%y = div %x, %b : f32[5, 7]",
+     .values = {1, 9},
+     .tolerance = 1e-6,
+     .differentiable = true},
     {.args = "%x: f32[5, 7], %b: f32[7]", .ir = "%y = lt %x, %b : bool[5, 7]", .values = {-9, 9}},
     {.args = "%a: bool[7], %b: bool[7]", .ir = "%y = or %a, %b : bool[7]", .values = {0, 1}},
     {.args = "%x: f32[5]", .ir = "%y = cast %x : f64[5]", .values = {-9, 9}},
-    {.args = "%x: f32[5]", .ir = "%y = cast %x : bf16[5]", .given = "[1, 1.00390625, 1.01171875, 3e38, -2]",
+    {.args = "%x: f32[5]",
+     .ir = "%y = cast %x : bf16[5]",
+     .given = "[1, 1.00390625, 1.01171875, 3e38, -2]",
      .expected = "[1, 1, 1.015625, 3.0042393e38, -2]"},
 };
 

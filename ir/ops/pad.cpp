@@ -13,7 +13,8 @@ static std::optional<ResultTypes> inferPad(const OpView& op, DiagSink& diag) {
   }
   const Type value{x.dtype, {}};
   if (op.operandType(1) != value) {
-    diag.emit(op.range(), diag::PadValue, printType(op.operandType(1)), printType(value)).label(op.operandRange(1), "this value");
+    diag.emit(op.range(), diag::PadValue, printType(op.operandType(1)), printType(value))
+        .label(op.operandRange(1), "this value");
     return std::nullopt;
   }
   Type result{x.dtype, {}};
@@ -52,7 +53,8 @@ static void padFactors(const OpView& op, FactorBuilder& factors) {
 static const Literal* constantPadding(const OpView& op) {
   const ValueId value = op.op().operands[1];
   for (const Op& each : op.function().ops) {
-    if (each.kind == OpKind::Constant && each.results[0] == value) return std::get_if<Literal>(each.attributes.find("value"));
+    if (each.kind == OpKind::Constant && each.results[0] == value)
+      return std::get_if<Literal>(each.attributes.find("value"));
   }
   return nullptr;
 }
@@ -84,7 +86,8 @@ static void padVjp(const OpView& op, std::span<const ValueId> gradients, GradBui
   if (x.elements() == 0) {
     gradient = zerosLike(b, x, op.range());
   } else {
-    // Where x was cut (negative low or high) its gradient is zero: bring these places back, then take every (interior+1)-th.
+    // Where x was cut (negative low or high) its gradient is zero: bring these places back, then take every
+    // (interior+1)-th.
     std::vector<std::int64_t> low(rank), high(rank), start(rank), limit(rank), step(rank);
     bool wasCut = false;
     for (std::size_t i = 0; i < rank; ++i) {
@@ -107,26 +110,39 @@ static void padVjp(const OpView& op, std::span<const ValueId> gradients, GradBui
   std::vector<std::int64_t> all(rank);
   for (std::size_t i = 0; i < rank; ++i) all[i] = static_cast<std::int64_t>(i);
   // The padding's share is what x did not get: its places hold the gradient, those of x nothing.
-  const ValueId ofX = b.create(OpKind::Pad, {gradient, b.scalar(x.dtype, 0, op.range())},
-                               {{"low", op.intsAttr("low")}, {"high", op.intsAttr("high")}, {"interior", op.intsAttr("interior")}},
-                               op.range());
+  const ValueId ofX = b.create(
+      OpKind::Pad, {gradient, b.scalar(x.dtype, 0, op.range())},
+      {{"low", op.intsAttr("low")}, {"high", op.intsAttr("high")}, {"interior", op.intsAttr("interior")}}, op.range());
   b.accumulate(1, sumTo(b, b.map("sub", {gradients[0], ofX}, op.range()), all, x.dtype, op.range()));
 }
 
-static constexpr AttrSpec kAttributes[] = {{"low", AttrKind::Ints}, {"high", AttrKind::Ints}, {"interior", AttrKind::Ints}};
+static constexpr AttrSpec kAttributes[] = {
+    {"low", AttrKind::Ints}, {"high", AttrKind::Ints}, {"interior", AttrKind::Ints}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[3], %v: f32", .ir = "%y = pad %x, %v {low = [1], high = [2], interior = [0]} : f32[6]",
-     .given = "[1, 2, 3]; 9", .expected = "[9, 1, 2, 3, 9, 9]", .differentiable = true},
-    {.args = "%x: f32[3], %v: f32", .ir = "%y = pad %x, %v {low = [-1], high = [1], interior = [1]} : f32[5]",
-     .given = "[1, 2, 3]; 0", .expected = "[0, 2, 0, 3, 0]", .differentiable = true},
-    {.args = "%x: f32[7, 5], %v: f32", .ir = "%y = pad %x, %v {low = [0, 2], high = [0, -1], interior = [0, 2]} : f32[7, 14]",
-     .values = {-9, 9}, .differentiable = true},
-    {.args = "%x: i32[5], %v: i32", .ir = "%y = pad %x, %v {low = [0], high = [2], interior = [0]} : i32[7]", .values = {-9, 9}},
+    {.args = "%x: f32[3], %v: f32",
+     .ir = "%y = pad %x, %v {low = [1], high = [2], interior = [0]} : f32[6]",
+     .given = "[1, 2, 3]; 9",
+     .expected = "[9, 1, 2, 3, 9, 9]",
+     .differentiable = true},
+    {.args = "%x: f32[3], %v: f32",
+     .ir = "%y = pad %x, %v {low = [-1], high = [1], interior = [1]} : f32[5]",
+     .given = "[1, 2, 3]; 0",
+     .expected = "[0, 2, 0, 3, 0]",
+     .differentiable = true},
+    {.args = "%x: f32[7, 5], %v: f32",
+     .ir = "%y = pad %x, %v {low = [0, 2], high = [0, -1], interior = [0, 2]} : f32[7, 14]",
+     .values = {-9, 9},
+     .differentiable = true},
+    {.args = "%x: i32[5], %v: i32",
+     .ir = "%y = pad %x, %v {low = [0], high = [2], interior = [0]} : i32[7]",
+     .values = {-9, 9}},
 };
 
 constinit const OpDef kPadOp = {
     .name = "pad",
-    .doc = "`low` before, `high` after and `interior` between the elements of each dim, filled with `value`; negative cuts",
+    .doc =
+        "`low` before, `high` after and `interior` between the elements of each dim, filled with `value`; negative "
+        "cuts",
     .operands = OperandSpec{"x, value", 2, 2},
     .attributes = kAttributes,
     .examples = kExamples,

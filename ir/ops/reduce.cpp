@@ -32,7 +32,8 @@ static std::optional<ResultTypes> inferReduce(const OpView& op, DiagSink& diag) 
     if (!contains(dims, dim)) {
       result.shape.push_back(size);
     } else if (size == 0 && (*reduction == Reduction::Max || *reduction == Reduction::Min)) {
-      diag.emit(op.range(), diag::EmptyReduction, op.stringAttr("fn"), dim, printType(x)).label(op.operandRange(0), "this operand");
+      diag.emit(op.range(), diag::EmptyReduction, op.stringAttr("fn"), dim, printType(x))
+          .label(op.operandRange(0), "this operand");
       return std::nullopt;
     }
   }
@@ -45,7 +46,8 @@ static void reduceFactors(const OpView& op, FactorBuilder& factors) {
   for (std::int64_t dim = 0; dim < x.rank(); ++dim) {
     const std::int64_t size = x.shape[static_cast<std::size_t>(dim)];
     const bool reduced = contains(op.intsAttr("dims"), dim);
-    const int factor = reduced ? factors.add(FactorKind::Reduce, size, "", "", reductionOf(op)) : factors.add(FactorKind::Pass, size);
+    const int factor =
+        reduced ? factors.add(FactorKind::Reduce, size, "", "", reductionOf(op)) : factors.add(FactorKind::Pass, size);
     factors.operandDim(0, dim, factor);
     if (!reduced) factors.resultDim(0, at++, factor);
   }
@@ -69,8 +71,9 @@ static ValueId repeatAlong(GradBuilder& b, ValueId value, const std::vector<std:
 static ValueId extremeVjp(const OpView& op, ValueId gradient, GradBuilder& b) {
   const Reduction reduction = reductionOf(op);
   std::vector<std::int64_t> dims = op.intsAttr("dims");
-  std::vector<ValueId> stages{op.op().operands[0]};      // stage k: the last k dims reduced
-  for (std::size_t k = dims.size(); k-- > 1;) stages.push_back(b.reduce(reduction, stages.back(), {dims[k]}, op.range()));
+  std::vector<ValueId> stages{op.op().operands[0]};  // stage k: the last k dims reduced
+  for (std::size_t k = dims.size(); k-- > 1;)
+    stages.push_back(b.reduce(reduction, stages.back(), {dims[k]}, op.range()));
   for (const std::int64_t dim : dims) {
     const ValueId source = stages.back();
     stages.pop_back();
@@ -78,10 +81,13 @@ static ValueId extremeVjp(const OpView& op, ValueId gradient, GradBuilder& b) {
     const std::vector<std::int64_t> shape = b.type(source).shape;
     const OpKind kind = reduction == Reduction::Max ? OpKind::Argmax : OpKind::Argmin;
     const ValueId chosen = b.create(kind, {source}, {{"axis", dim}}, op.range());
-    const ValueId counter = b.create(OpKind::Iota, {}, {{"shape", shape}, {"dim", dim}, {"dtype", DType::I32}}, op.range());
+    const ValueId counter =
+        b.create(OpKind::Iota, {}, {{"shape", shape}, {"dim", dim}, {"dtype", DType::I32}}, op.range());
     const ValueId isChosen = b.map("eq", {counter, repeatAlong(b, chosen, shape, {dim}, op.range())}, op.range());
-    gradient = b.map("where", {isChosen, repeatAlong(b, gradient, shape, {dim}, op.range()),
-                               b.scalar(b.type(gradient).dtype, 0, op.range())}, op.range());
+    gradient = b.map(
+        "where",
+        {isChosen, repeatAlong(b, gradient, shape, {dim}, op.range()), b.scalar(b.type(gradient).dtype, 0, op.range())},
+        op.range());
   }
   return gradient;
 }
@@ -108,13 +114,19 @@ static void reduceVjp(const OpView& op, std::span<const ValueId> gradients, Grad
   const Type x = op.operandType(0);
   switch (reductionOf(op)) {
     case Reduction::Sum:
-      b.accumulate(0, repeatAlong(b, b.cast(gradients[0], x.dtype, op.range()), x.shape, op.intsAttr("dims"), op.range()));
+      b.accumulate(0,
+                   repeatAlong(b, b.cast(gradients[0], x.dtype, op.range()), x.shape, op.intsAttr("dims"), op.range()));
       return;
     case Reduction::Max:
-    case Reduction::Min: b.accumulate(0, extremeVjp(op, gradients[0], b)); return;
-    case Reduction::Prod: b.accumulate(0, productVjp(op, gradients[0], b)); return;
+    case Reduction::Min:
+      b.accumulate(0, extremeVjp(op, gradients[0], b));
+      return;
+    case Reduction::Prod:
+      b.accumulate(0, productVjp(op, gradients[0], b));
+      return;
     case Reduction::Any:
-    case Reduction::All: return;                // of bool: no gradient
+    case Reduction::All:
+      return;  // of bool: no gradient
   }
 }
 
@@ -123,7 +135,7 @@ static void evaluateReduce(const OpView& op, EvalFrame& frame) {
   const Tensor& x = frame.in(0);
   const std::vector<std::int64_t>& dims = op.intsAttr("dims");
   std::vector<std::int64_t> inner;
-  std::int64_t elements = 1;                    // that are reduced in the whole program
+  std::int64_t elements = 1;  // that are reduced in the whole program
   for (const std::int64_t dim : dims) {
     inner.push_back(frame.operandTiles[0][static_cast<std::size_t>(dim)].live);
     elements *= op.operandType(0).shape[static_cast<std::size_t>(dim)];
@@ -148,18 +160,42 @@ static void evaluateReduce(const OpView& op, EvalFrame& frame) {
 
 static constexpr AttrSpec kAttributes[] = {{"fn", AttrKind::String, false, AttrPlace::Word}, {"dims", AttrKind::Ints}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3]", .ir = "%y = reduce sum %x {dims = [1]} : f32[2]", .given = "[[1, 2, 3], [4, 5, 6]]",
-     .expected = "[6, 15]", .differentiable = true},
-    {.args = "%x: f32[2, 3]", .ir = "%y = reduce max %x {dims = [0]} : f32[3]", .given = "[[1, 7, 3], [4, 5, 6]]",
-     .expected = "[4, 7, 6]", .differentiable = true},
-    {.args = "%x: f32[2, 3]", .ir = "%y = reduce prod %x {dims = [0, 1]} : f32", .given = "[[1, 2, 3], [4, 5, 6]]",
-     .expected = "720", .differentiable = true},
-    {.args = "%x: bool[2, 2]", .ir = "%y = reduce any %x {dims = [1]} : bool[2]", .given = "[[0, 0], [0, 1]]", .expected = "[0, 1]"},
-    {.args = "%x: bool[2, 2]", .ir = "%y = reduce all %x {dims = [0]} : bool[2]", .given = "[[0, 1], [1, 1]]", .expected = "[0, 1]"},
-    {.args = "%x: f32[2, 0]", .ir = "%y = reduce sum %x {dims = [1]} : f32[2]", .given = "[[], []]", .expected = "[0, 0]"},
-    {.args = "%x: f32[5, 7, 3]", .ir = "%y = reduce sum %x {dims = [0, 2]} : f32[7]", .values = {-4, 4}, .tolerance = 1e-6,
+    {.args = "%x: f32[2, 3]",
+     .ir = "%y = reduce sum %x {dims = [1]} : f32[2]",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[6, 15]",
      .differentiable = true},
-    {.args = "%x: f32[5, 7, 3]", .ir = "%y = reduce min %x {dims = [0, 2]} : f32[7]", .values = {-9, 9}, .differentiable = true},
+    {.args = "%x: f32[2, 3]",
+     .ir = "%y = reduce max %x {dims = [0]} : f32[3]",
+     .given = "[[1, 7, 3], [4, 5, 6]]",
+     .expected = "[4, 7, 6]",
+     .differentiable = true},
+    {.args = "%x: f32[2, 3]",
+     .ir = "%y = reduce prod %x {dims = [0, 1]} : f32",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "720",
+     .differentiable = true},
+    {.args = "%x: bool[2, 2]",
+     .ir = "%y = reduce any %x {dims = [1]} : bool[2]",
+     .given = "[[0, 0], [0, 1]]",
+     .expected = "[0, 1]"},
+    {.args = "%x: bool[2, 2]",
+     .ir = "%y = reduce all %x {dims = [0]} : bool[2]",
+     .given = "[[0, 1], [1, 1]]",
+     .expected = "[0, 1]"},
+    {.args = "%x: f32[2, 0]",
+     .ir = "%y = reduce sum %x {dims = [1]} : f32[2]",
+     .given = "[[], []]",
+     .expected = "[0, 0]"},
+    {.args = "%x: f32[5, 7, 3]",
+     .ir = "%y = reduce sum %x {dims = [0, 2]} : f32[7]",
+     .values = {-4, 4},
+     .tolerance = 1e-6,
+     .differentiable = true},
+    {.args = "%x: f32[5, 7, 3]",
+     .ir = "%y = reduce min %x {dims = [0, 2]} : f32[7]",
+     .values = {-9, 9},
+     .differentiable = true},
     {.args = "%x: i32[5, 7]", .ir = "%y = reduce prod %x {dims = [0]} : i32[7]", .values = {-9, 9}},
     {.args = "%x: bool[5, 7]", .ir = "%y = reduce all %x {dims = [0, 1]} : bool", .values = {0, 1}},
     {.args = "%x: bf16[5, 3]", .ir = "%y = reduce sum %x {dims = [1]} : f32[5]", .values = {-4, 4}, .tolerance = 1e-6},

@@ -6,16 +6,22 @@ namespace gshard {
 static std::optional<std::string> checkReduceScatter(const OpView& op) {
   const Sharding& from = shardingOf(op, op.op().operands[0]);
   const Sharding& to = shardingOf(op, op.op().results[0]);
-  if (std::optional<std::string> fault = checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op))) return fault;
+  if (std::optional<std::string> fault = checkPending(op, to, from, op.axesAttr("axes"), reductionAttr(op)))
+    return fault;
   return checkMinorAxes(op, from, to, op.intAttr("dim"), op.axesAttr("axes"));
 }
 
-static constexpr AttrSpec kAttributes[] = {{"axes", AttrKind::Axes}, {"reduction", AttrKind::String}, {"dim", AttrKind::Int}};
+static constexpr AttrSpec kAttributes[] = {
+    {"axes", AttrKind::Axes}, {"reduction", AttrKind::String}, {"dim", AttrKind::Int}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3] {[_, _], sum: a}", .ir = "%y = reduce_scatter %x {axes = [a], reduction = \"sum\", dim = 0} : f32[2, 3] {[a, _]}", .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 2, 3], [4, 5, 6]]"},
+    {.args = "%x: f32[2, 3] {[_, _], sum: a}",
+     .ir = "%y = reduce_scatter %x {axes = [a], reduction = \"sum\", dim = 0} : f32[2, 3] {[a, _]}",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[1, 2, 3], [4, 5, 6]]"},
     {.args = "%x: f32[4, 3] {[b, _], sum: a}",
      .ir = "%y = reduce_scatter %x {axes = [a], reduction = \"sum\", dim = 1} : f32[4, 3] {[b, a]}",
-     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]", .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
+     .given = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]",
+     .expected = "[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]"},
 };
 
 constinit const OpDef kReduceScatterOp = {

@@ -33,9 +33,15 @@ static void reverseVjp(const OpView& op, std::span<const ValueId> gradients, Gra
 
 static constexpr AttrSpec kAttributes[] = {{"dims", AttrKind::Ints}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3]", .ir = "%y = reverse %x {dims = [1]} : f32[2, 3]", .given = "[[1, 2, 3], [4, 5, 6]]",
-     .expected = "[[3, 2, 1], [6, 5, 4]]", .differentiable = true},
-    {.args = "%x: f32[5, 7]", .ir = "%y = reverse %x {dims = [0, 1]} : f32[5, 7]", .values = {-9, 9}, .differentiable = true},
+    {.args = "%x: f32[2, 3]",
+     .ir = "%y = reverse %x {dims = [1]} : f32[2, 3]",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[3, 2, 1], [6, 5, 4]]",
+     .differentiable = true},
+    {.args = "%x: f32[5, 7]",
+     .ir = "%y = reverse %x {dims = [0, 1]} : f32[5, 7]",
+     .values = {-9, 9},
+     .differentiable = true},
     {.args = "%x: i32[7]", .ir = "%y = reverse %x {dims = [0]} : i32[7]", .values = {-9, 9}},
 };
 

@@ -20,7 +20,8 @@ static std::optional<ResultTypes> inferScatterAdd(const OpView& op, DiagSink& di
   const bool fits = batch >= 0 && batch <= axis && batch <= index.rank() &&
                     std::equal(x.shape.begin(), x.shape.begin() + batch, index.shape.begin());
   if (!fits) {
-    diag.emit(op.range(), diag::TakeBatch, batch, batch, printType(x), printType(index)).label(op.operandRange(1), "these indices");
+    diag.emit(op.range(), diag::TakeBatch, batch, batch, printType(x), printType(index))
+        .label(op.operandRange(1), "these indices");
     return std::nullopt;
   }
   Type updates{x.dtype, {x.shape.begin(), x.shape.begin() + axis}};
@@ -32,7 +33,8 @@ static std::optional<ResultTypes> inferScatterAdd(const OpView& op, DiagSink& di
     return std::nullopt;
   }
   if (x.shape[static_cast<std::size_t>(axis)] == 0 && index.elements() > 0) {
-    diag.emit(op.range(), diag::EmptyReduction, "scatter_add", axis, printType(x)).label(op.operandRange(0), "this operand");
+    diag.emit(op.range(), diag::EmptyReduction, "scatter_add", axis, printType(x))
+        .label(op.operandRange(0), "this operand");
     return std::nullopt;
   }
   return ResultTypes{x};
@@ -55,7 +57,7 @@ static void scatterAddFactors(const OpView& op, FactorBuilder& factors) {
   }
   for (std::int64_t dim = batch; dim < index.rank(); ++dim) {
     const int factor = factors.add(FactorKind::Reduce, index.shape[static_cast<std::size_t>(dim)]);
-    factors.othersPartial(factor);               // each part adds its share to a share of x
+    factors.othersPartial(factor);  // each part adds its share to a share of x
     factors.operandDim(1, dim, factor);
     factors.operandDim(2, axis + dim - batch, factor);
   }
@@ -90,7 +92,7 @@ static void evaluateScatterAdd(const OpView& op, EvalFrame& frame) {
                                                            std::to_string(axis) + " of size " + std::to_string(size));
     }
     const Tile& rows = frame.resultTiles[0][axis];
-    if (chosen < rows.offset || chosen >= rows.offset + rows.live) return;     // another part holds that row
+    if (chosen < rows.offset || chosen >= rows.offset + rows.live) return;  // another part holds that row
     Index target(global.begin(), within);
     target.push_back(chosen);
     target.insert(target.end(), within + static_cast<std::ptrdiff_t>(indexDims), global.end());
@@ -102,15 +104,23 @@ static void evaluateScatterAdd(const OpView& op, EvalFrame& frame) {
 
 static constexpr AttrSpec kAttributes[] = {{"axis", AttrKind::Int}, {"batch", AttrKind::Int, true}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[3, 2], %i: i32[4], %u: f32[4, 2]", .ir = "%y = scatter_add %x, %i, %u {axis = 0} : f32[3, 2]",
-     .given = "[[0, 0], [1, 1], [0, 0]]; [2, 0, 0, 1]; [[1, 2], [3, 4], [5, 6], [7, 8]]", .expected = "[[8, 10], [8, 9], [1, 2]]",
+    {.args = "%x: f32[3, 2], %i: i32[4], %u: f32[4, 2]",
+     .ir = "%y = scatter_add %x, %i, %u {axis = 0} : f32[3, 2]",
+     .given = "[[0, 0], [1, 1], [0, 0]]; [2, 0, 0, 1]; [[1, 2], [3, 4], [5, 6], [7, 8]]",
+     .expected = "[[8, 10], [8, 9], [1, 2]]",
      .differentiable = true},
-    {.args = "%x: f32[2, 3], %i: i32[2], %u: f32[2]", .ir = "%y = scatter_add %x, %i, %u {axis = 1, batch = 1} : f32[2, 3]",
-     .given = "[[0, 0, 0], [0, 0, 0]]; [2, 0]; [5, 7]", .expected = "[[0, 0, 5], [7, 0, 0]]", .differentiable = true},
+    {.args = "%x: f32[2, 3], %i: i32[2], %u: f32[2]",
+     .ir = "%y = scatter_add %x, %i, %u {axis = 1, batch = 1} : f32[2, 3]",
+     .given = "[[0, 0, 0], [0, 0, 0]]; [2, 0]; [5, 7]",
+     .expected = "[[0, 0, 5], [7, 0, 0]]",
+     .differentiable = true},
     {.args = "%x: f32[5, 7, 3], %i: i32[5, 2], %u: f32[5, 2, 3]",
-     .ir = "%y = scatter_add %x, %i, %u {axis = 1, batch = 1} : f32[5, 7, 3]", .values = {0, 6}, .tolerance = 1e-6,
+     .ir = "%y = scatter_add %x, %i, %u {axis = 1, batch = 1} : f32[5, 7, 3]",
+     .values = {0, 6},
+     .tolerance = 1e-6,
      .differentiable = true},
-    {.args = "%x: i32[7, 5], %i: i64[3, 2], %u: i32[7, 3, 2]", .ir = "%y = scatter_add %x, %i, %u {axis = 1} : i32[7, 5]",
+    {.args = "%x: i32[7, 5], %i: i64[3, 2], %u: i32[7, 3, 2]",
+     .ir = "%y = scatter_add %x, %i, %u {axis = 1} : i32[7, 5]",
      .values = {0, 4}},
 };
 

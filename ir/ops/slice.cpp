@@ -31,7 +31,8 @@ static std::optional<ResultTypes> inferSlice(const OpView& op, DiagSink& diag) {
 static void sliceFactors(const OpView& op, FactorBuilder& factors) {
   const Type& x = op.operandType(0);
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
-    const bool whole = op.intsAttr("start")[i] == 0 && op.intsAttr("limit")[i] == x.shape[i] && op.intsAttr("step")[i] == 1;
+    const bool whole =
+        op.intsAttr("start")[i] == 0 && op.intsAttr("limit")[i] == x.shape[i] && op.intsAttr("step")[i] == 1;
     const int factor = factors.add(whole ? FactorKind::Pass : FactorKind::Window, x.shape[i]);
     factors.operandDim(0, static_cast<std::int64_t>(i), factor);
     factors.resultDim(0, static_cast<std::int64_t>(i), factor);
@@ -64,15 +65,26 @@ static void sliceVjp(const OpView& op, std::span<const ValueId> gradients, GradB
                            {{"low", low}, {"high", high}, {"interior", interior}}, op.range()));
 }
 
-static constexpr AttrSpec kAttributes[] = {{"start", AttrKind::Ints}, {"limit", AttrKind::Ints}, {"step", AttrKind::Ints}};
+static constexpr AttrSpec kAttributes[] = {
+    {"start", AttrKind::Ints}, {"limit", AttrKind::Ints}, {"step", AttrKind::Ints}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[6]", .ir = "%y = slice %x {start = [1], limit = [6], step = [2]} : f32[3]", .given = "[0, 1, 2, 3, 4, 5]",
-     .expected = "[1, 3, 5]", .differentiable = true},
-    {.args = "%x: f32[2, 4]", .ir = "%y = slice %x {start = [0, 1], limit = [2, 3], step = [1, 1]} : f32[2, 2]",
-     .given = "[[0, 1, 2, 3], [4, 5, 6, 7]]", .expected = "[[1, 2], [5, 6]]", .differentiable = true},
-    {.args = "%x: f32[7, 11]", .ir = "%y = slice %x {start = [0, 2], limit = [7, 11], step = [1, 3]} : f32[7, 3]",
-     .values = {-9, 9}, .differentiable = true},
-    {.args = "%x: i32[5, 3]", .ir = "%y = slice %x {start = [2, 0], limit = [2, 3], step = [1, 1]} : i32[0, 3]", .values = {-9, 9}},
+    {.args = "%x: f32[6]",
+     .ir = "%y = slice %x {start = [1], limit = [6], step = [2]} : f32[3]",
+     .given = "[0, 1, 2, 3, 4, 5]",
+     .expected = "[1, 3, 5]",
+     .differentiable = true},
+    {.args = "%x: f32[2, 4]",
+     .ir = "%y = slice %x {start = [0, 1], limit = [2, 3], step = [1, 1]} : f32[2, 2]",
+     .given = "[[0, 1, 2, 3], [4, 5, 6, 7]]",
+     .expected = "[[1, 2], [5, 6]]",
+     .differentiable = true},
+    {.args = "%x: f32[7, 11]",
+     .ir = "%y = slice %x {start = [0, 2], limit = [7, 11], step = [1, 3]} : f32[7, 3]",
+     .values = {-9, 9},
+     .differentiable = true},
+    {.args = "%x: i32[5, 3]",
+     .ir = "%y = slice %x {start = [2, 0], limit = [2, 3], step = [1, 1]} : i32[0, 3]",
+     .values = {-9, 9}},
 };
 
 constinit const OpDef kSliceOp = {

@@ -15,7 +15,8 @@ static std::optional<ResultTypes> inferTake(const OpView& op, DiagSink& diag) {
   const bool fits = batch >= 0 && batch <= axis && batch <= index.rank() &&
                     std::equal(x.shape.begin(), x.shape.begin() + batch, index.shape.begin());
   if (!fits) {
-    diag.emit(op.range(), diag::TakeBatch, batch, batch, printType(x), printType(index)).label(op.operandRange(1), "these indices");
+    diag.emit(op.range(), diag::TakeBatch, batch, batch, printType(x), printType(index))
+        .label(op.operandRange(1), "these indices");
     return std::nullopt;
   }
   Type result{x.dtype, {x.shape.begin(), x.shape.begin() + axis}};
@@ -97,11 +98,19 @@ static void evaluateTake(const OpView& op, EvalFrame& frame) {
 
 static constexpr AttrSpec kAttributes[] = {{"axis", AttrKind::Int}, {"batch", AttrKind::Int, true}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[3, 2], %i: i32[4]", .ir = "%y = take %x, %i {axis = 0} : f32[4, 2]",
-     .given = "[[1, 2], [3, 4], [5, 6]]; [2, 0, 0, 1]", .expected = "[[5, 6], [1, 2], [1, 2], [3, 4]]", .differentiable = true},
-    {.args = "%x: f32[2, 3], %i: i32[2]", .ir = "%y = take %x, %i {axis = 1, batch = 1} : f32[2]",
-     .given = "[[1, 2, 3], [4, 5, 6]]; [2, 0]", .expected = "[3, 4]", .differentiable = true},
-    {.args = "%x: f32[5, 7, 3], %i: i32[5, 2]", .ir = "%y = take %x, %i {axis = 1, batch = 1} : f32[5, 2, 3]", .values = {0, 6},
+    {.args = "%x: f32[3, 2], %i: i32[4]",
+     .ir = "%y = take %x, %i {axis = 0} : f32[4, 2]",
+     .given = "[[1, 2], [3, 4], [5, 6]]; [2, 0, 0, 1]",
+     .expected = "[[5, 6], [1, 2], [1, 2], [3, 4]]",
+     .differentiable = true},
+    {.args = "%x: f32[2, 3], %i: i32[2]",
+     .ir = "%y = take %x, %i {axis = 1, batch = 1} : f32[2]",
+     .given = "[[1, 2, 3], [4, 5, 6]]; [2, 0]",
+     .expected = "[3, 4]",
+     .differentiable = true},
+    {.args = "%x: f32[5, 7, 3], %i: i32[5, 2]",
+     .ir = "%y = take %x, %i {axis = 1, batch = 1} : f32[5, 2, 3]",
+     .values = {0, 6},
      .differentiable = true},
     {.args = "%x: i32[7, 5], %i: i64[3, 2]", .ir = "%y = take %x, %i {axis = 1} : i32[7, 3, 2]", .values = {0, 4}},
     {.args = "%x: bool[7], %i: i32[5]", .ir = "%y = take %x, %i {axis = 0} : bool[5]", .values = {0, 1}},
@@ -109,7 +118,9 @@ static constexpr Example kExamples[] = {
 
 constinit const OpDef kTakeOp = {
     .name = "take",
-    .doc = "slices of `x` along `axis` chosen by `index`; the first `batch` dims are common to both; out of range is a run-time error",
+    .doc =
+        "slices of `x` along `axis` chosen by `index`; the first `batch` dims are common to both; out of range is a "
+        "run-time error",
     .operands = OperandSpec{"x, index", 2, 2},
     .attributes = kAttributes,
     .examples = kExamples,

@@ -24,7 +24,8 @@ static void transposeFactors(const OpView& op, FactorBuilder& factors) {
 static void transposeVjp(const OpView& op, std::span<const ValueId> gradients, GradBuilder& b) {
   const std::vector<std::int64_t>& perm = op.intsAttr("perm");
   std::vector<std::int64_t> inverse(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) inverse[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < perm.size(); ++i)
+    inverse[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
   b.accumulate(0, b.transpose(gradients[0], inverse, op.range()));
 }
 
@@ -36,9 +37,14 @@ static std::vector<MoveDim> transposeMap(const OpView& op, std::size_t) {
 
 static constexpr AttrSpec kAttributes[] = {{"perm", AttrKind::Ints}};
 static constexpr Example kExamples[] = {
-    {.args = "%x: f32[2, 3]", .ir = "%y = transpose %x {perm = [1, 0]} : f32[3, 2]",
-     .given = "[[1, 2, 3], [4, 5, 6]]", .expected = "[[1, 4], [2, 5], [3, 6]]", .differentiable = true},
-    {.args = "%x: f32[5, 3, 7]", .ir = "%y = transpose %x {perm = [2, 0, 1]} : f32[7, 5, 3]", .values = {-9, 9},
+    {.args = "%x: f32[2, 3]",
+     .ir = "%y = transpose %x {perm = [1, 0]} : f32[3, 2]",
+     .given = "[[1, 2, 3], [4, 5, 6]]",
+     .expected = "[[1, 4], [2, 5], [3, 6]]",
+     .differentiable = true},
+    {.args = "%x: f32[5, 3, 7]",
+     .ir = "%y = transpose %x {perm = [2, 0, 1]} : f32[7, 5, 3]",
+     .values = {-9, 9},
      .differentiable = true},
     {.args = "%x: i64[7, 2]", .ir = "%y = transpose %x {perm = [0, 1]} : i64[7, 2]", .values = {-9, 9}},
 };

@@ -10,7 +10,9 @@
 namespace gshard::conformance {
 
 namespace {
-bool isSpmdExample(const OpDef& def) { return std::holds_alternative<OwnTiles>(*def.localize); }
+bool isSpmdExample(const OpDef& def) {
+  return std::holds_alternative<OwnTiles>(*def.localize);
+}
 
 std::vector<Type> resultTypes(const Function& function) {
   std::vector<Type> types;
@@ -20,16 +22,18 @@ std::vector<Type> resultTypes(const Function& function) {
 }  // namespace
 
 Faults checkInfer(const Example& example, const std::string& mesh) {
-  const Program program = exampleProgram(example, mesh);       // parsing compares inferred and written types
+  const Program program = exampleProgram(example, mesh);  // parsing compares inferred and written types
   Faults faults;
   const bool isSpmd = isSpmdExample(opDef(program.op().kind));
   // Operands and results of SPMD ops may be pending, which those of a whole function may not.
-  if (const auto fault = isSpmd ? verifySpmdOp(program.view()) : verify(program.module, Form::Global)) faults.push_back(*fault);
+  if (const auto fault = isSpmd ? verifySpmdOp(program.view()) : verify(program.module, Form::Global))
+    faults.push_back(*fault);
   const std::vector<Tensor> inputs = exampleInputs(example, program.function());
   const std::vector<Type> types = resultTypes(program.function());
   const EvalResult result = evaluate(program.module, program.function(), inputs);
   for (std::size_t i = 0; i < types.size(); ++i) {
-    if (result.results[i].type != types[i]) faults.push_back("the evaluator gives " + printType(result.results[i].type));
+    if (result.results[i].type != types[i])
+      faults.push_back("the evaluator gives " + printType(result.results[i].type));
   }
   if (!result.faults.empty()) faults.push_back("run-time error: " + result.faults[0]);
   return faults;
@@ -78,7 +82,8 @@ struct Weighted {
     const EvalResult result = evaluate(program.module, program.function(), at);
     double sum = 0;
     for (std::size_t r = 0; r < weights.size(); ++r) {
-      for (std::size_t i = 0; i < weights[r].floats.size(); ++i) sum += weights[r].floats[i] * result.results[r].floats[i];
+      for (std::size_t i = 0; i < weights[r].floats.size(); ++i)
+        sum += weights[r].floats[i] * result.results[r].floats[i];
     }
     return sum;
   }
@@ -92,7 +97,8 @@ Weighted weightedInF64(const Example& example, const std::string& mesh) {
   if (!program) throw std::runtime_error(error);
   Weighted weighted{std::move(*program), {}, {}};
   weighted.inputs = exampleInputs(example, weighted.program.function());
-  for (const Type& type : resultTypes(weighted.program.function())) weighted.weights.push_back(drawTensor(type, {0.5, 2}, 7));
+  for (const Type& type : resultTypes(weighted.program.function()))
+    weighted.weights.push_back(drawTensor(type, {0.5, 2}, 7));
   return weighted;
 }
 
@@ -109,7 +115,8 @@ Faults appendGradients(Weighted& weighted, std::vector<std::size_t>& arguments, 
     std::vector<std::int64_t> dims;
     for (std::int64_t dim = 0; dim < type.rank(); ++dim) dims.push_back(dim);
     const ValueId weight = builder.constant(type, Literal{{}, weighted.weights[r].floats}, {});
-    total = builder.map("add", {total, builder.reduce(Reduction::Sum, builder.map("mul", {y, weight}, {}), dims, {})}, {});
+    total =
+        builder.map("add", {total, builder.reduce(Reduction::Sum, builder.map("mul", {y, weight}, {}), dims, {})}, {});
   }
   std::vector<ValueId> xs;
   for (std::size_t i = 0; i < function.arguments.size(); ++i) {
@@ -120,7 +127,8 @@ Faults appendGradients(Weighted& weighted, std::vector<std::size_t>& arguments, 
   const std::vector<ValueId> gradientValues = gradients(builder, total, xs);
   if (sink.hasErrors()) return {"no gradient: " + sink.diagnostics().front().message};
   function.results.clear();
-  for (const ValueId value : gradientValues) function.results.push_back({.kind = ResultKind::Output, .name = "g", .value = value});
+  for (const ValueId value : gradientValues)
+    function.results.push_back({.kind = ResultKind::Output, .name = "g", .value = value});
   if (const auto fault = verify(module, Form::Global)) return {*fault};
   return {};
 }
@@ -148,7 +156,7 @@ Faults checkGradient(const Example& example, const std::string& mesh) {
       numeric.floats[i] = (above - below) / (2 * kStep);
     }
     if (const auto fault = difference(result.results[k], numeric, 1e-6)) {
-      bool isNothing = true;                     // rounding noise around a gradient of zero
+      bool isNothing = true;  // rounding noise around a gradient of zero
       for (std::size_t i = 0; i < numeric.floats.size(); ++i) {
         isNothing = isNothing && std::abs(numeric.floats[i] - result.results[k].floats[i]) < 1e-6;
       }
@@ -164,10 +172,18 @@ const std::vector<Property>& allProperties() {
   static const std::vector<Property> properties = {
       {"infer", +always, &checkInfer, {"[a: 2, b: 2]"}},
       {"text", +always, &checkText, {"[a: 2, b: 2]"}},
-      {"expected", [](const OpDef&, const Example& example) { return !example.expected.empty(); }, &checkExpected, {"[a: 2, b: 2]"}},
-      {"meshes", [](const OpDef& def, const Example&) { return isSpmdExample(def); }, &checkOtherMesh,
+      {"expected",
+       [](const OpDef&, const Example& example) { return !example.expected.empty(); },
+       &checkExpected,
+       {"[a: 2, b: 2]"}},
+      {"meshes",
+       [](const OpDef& def, const Example&) { return isSpmdExample(def); },
+       &checkOtherMesh,
        {"[a: 3, b: 2]", "[a: 4, b: 2]", "[a: 2, b: 3]", "[b: 2, a: 3]"}},
-      {"gradient", [](const OpDef&, const Example& example) { return example.differentiable; }, &checkGradient, {"[a: 1]"}},
+      {"gradient",
+       [](const OpDef&, const Example& example) { return example.differentiable; },
+       &checkGradient,
+       {"[a: 1]"}},
       {"split", +globalOnly, &checkSplit, {"[a: 2]", "[a: 3]", "[a: 4]", "[a: 2, b: 2]"}},
       {"partial", +globalOnly, &checkPartial, {"[a: 2]", "[a: 3]"}},
   };

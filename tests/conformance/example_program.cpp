@@ -12,7 +12,8 @@ namespace gshard::conformance {
 
 std::string programText(const Example& example, const std::string& mesh) {
   const std::string ir(example.ir);
-  return "mesh " + mesh + "\nfunc @f(" + std::string(example.args) + ") {\n  " + ir + "\n  return " + ir.substr(0, ir.find('=')) + "\n}\n";
+  return "mesh " + mesh + "\nfunc @f(" + std::string(example.args) + ") {\n  " + ir + "\n  return " +
+         ir.substr(0, ir.find('=')) + "\n}\n";
 }
 
 std::optional<Program> parseProgram(const std::string& text, std::string& error) {
@@ -67,7 +68,7 @@ std::vector<Tensor> parseTensors(std::string_view text, const std::vector<Type>&
       at += token.size();
     }
     if (filled != type.elements()) throw std::runtime_error("too few values for " + printType(type));
-    ++at;                                         // the semicolon
+    ++at;  // the semicolon
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -91,7 +92,8 @@ std::optional<std::string> difference(const Tensor& actual, const Tensor& expect
   }
   for (std::int64_t i = 0; i < expected.type.elements(); ++i) {
     const double a = actual.number(i), e = expected.number(i);
-    const bool same = (std::isnan(a) && std::isnan(e)) || (a == e && (tolerance > 0 || std::signbit(a) == std::signbit(e)));
+    const bool same =
+        (std::isnan(a) && std::isnan(e)) || (a == e && (tolerance > 0 || std::signbit(a) == std::signbit(e)));
     if (same || std::abs(a - e) <= tolerance * magnitude) continue;
     return "element " + std::to_string(i) + " is " + std::to_string(a) + " instead of " + std::to_string(e);
   }

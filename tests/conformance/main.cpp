@@ -30,9 +30,11 @@ void registerAll() {
       for (const Property& property : allProperties()) {
         if (!property.applies(def, example)) continue;
         for (const std::string& mesh : property.meshes) {
-          const std::string name = std::string(*def.name) + "." + std::to_string(i) + "." + std::string(property.name) + "." + mesh;
-          testing::RegisterTest("Conformance", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                                [&property, &example, mesh]() -> testing::Test* { return new ConformanceTest(property, example, mesh); });
+          const std::string name =
+              std::string(*def.name) + "." + std::to_string(i) + "." + std::string(property.name) + "." + mesh;
+          testing::RegisterTest(
+              "Conformance", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+              [&property, &example, mesh]() -> testing::Test* { return new ConformanceTest(property, example, mesh); });
         }
       }
     }

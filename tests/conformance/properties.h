@@ -1,4 +1,5 @@
-// What must hold of every example of every op (style.md section 2). A property returns its faults; an empty list is success.
+// What must hold of every example of every op (style.md section 2). A property returns its faults; an empty list is
+// success.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ struct Property {
   std::string_view name;
   bool (*applies)(const OpDef& def, const Example& example);
   Faults (*check)(const Example& example, const std::string& mesh);
-  std::vector<std::string> meshes;              // one case each
+  std::vector<std::string> meshes;  // one case each
 };
 
 const std::vector<Property>& allProperties();

@@ -45,7 +45,8 @@ void splitFactor(Program& program, const OpFactors& factors, int number, const s
   const bool leavesPending = factor.kind == FactorKind::Reduce || factor.kind == FactorKind::Lookup;
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     splitValue(function.value(op.results[i]), factors.results[i], number, axes);
-    if (leavesPending && !hasFactor(factors.results[i], number)) addPartial(function.value(op.results[i]), axes, factor.reduction);
+    if (leavesPending && !hasFactor(factors.results[i], number))
+      addPartial(function.value(op.results[i]), axes, factor.reduction);
   }
 }
 
@@ -53,11 +54,13 @@ bool mayBeSplit(const Factor& factor) {
   switch (factor.kind) {
     case FactorKind::Pass:
     case FactorKind::Reduce:
-    case FactorKind::Lookup: return true;
+    case FactorKind::Lookup:
+      return true;
     case FactorKind::Window:
     case FactorKind::Whole:
     case FactorKind::Scan:
-    case FactorKind::Candidates: return false;
+    case FactorKind::Candidates:
+      return false;
   }
   return false;
 }
@@ -82,7 +85,8 @@ bool isMinor(const OpFactors& factors, int number) {
 }
 
 // One assignment of axes to factors: the rule accepts it, and the result on devices is that of one device.
-void checkSplitProgram(const Example& example, const Program& program, const std::string& what, bool mustHold, bool maySkip, Faults& faults) {
+void checkSplitProgram(const Example& example, const Program& program, const std::string& what, bool mustHold,
+                       bool maySkip, Faults& faults) {
   const std::optional<std::string> refusal = verify(program.module, Form::Spmd);
   // Results of this test function may be pending; the op itself is what is asked about.
   const std::optional<std::string> opRefusal = verifySpmdOp(program.view());
@@ -101,7 +105,8 @@ void checkSplitProgram(const Example& example, const Program& program, const std
   const EvalResult expected = evaluate(program.module, program.function(), inputs, global);
   const EvalResult actual = evaluate(program.module, program.function(), inputs);
   for (std::size_t i = 0; i < expected.results.size(); ++i) {
-    if (const auto fault = difference(actual.results[i], expected.results[i], example.tolerance)) faults.push_back(what + ": " + *fault);
+    if (const auto fault = difference(actual.results[i], expected.results[i], example.tolerance))
+      faults.push_back(what + ": " + *fault);
   }
 }
 }  // namespace
@@ -111,11 +116,13 @@ Faults checkSplit(const Example& example, const std::string& mesh) {
   const Program base = exampleProgram(example, mesh);
   const OpFactors factors = factorsOf(base.view());
   std::vector<AxisRef> all;
-  for (std::size_t i = 0; i < base.module.mesh.axes.size(); ++i) all.push_back(wholeAxis(base.module.mesh, static_cast<int>(i)));
+  for (std::size_t i = 0; i < base.module.mesh.axes.size(); ++i)
+    all.push_back(wholeAxis(base.module.mesh, static_cast<int>(i)));
   const int count = static_cast<int>(factors.factors.size());
   const auto withReplicated = [&]() {
     Program program = base;
-    for (Value& value : program.module.functions.front().values) value.sharding = Sharding::replicated(value.type.rank());
+    for (Value& value : program.module.functions.front().values)
+      value.sharding = Sharding::replicated(value.type.rank());
     return program;
   };
   checkSplitProgram(example, withReplicated(), "nothing split", true, false, faults);
@@ -126,10 +133,13 @@ Faults checkSplit(const Example& example, const std::string& mesh) {
     canonicalise(program);
     // A dim of several factors whose tiles do not fall on one of them, or a letter read twice, is refused with reason.
     const bool isComposite = isMinor(factors, f) || std::string_view(*opDef(base.op().kind).name) == "reshape";
-    if (checkSharding(program.module.mesh, program.function().type(program.op().results[0]), *program.function().value(program.op().results[0]).sharding)) continue;
+    if (checkSharding(program.module.mesh, program.function().type(program.op().results[0]),
+                      *program.function().value(program.op().results[0]).sharding))
+      continue;
     bool legal = true;
     for (const ValueId id : program.op().operands) {
-      legal = legal && !checkSharding(program.module.mesh, program.function().type(id), *program.function().value(id).sharding);
+      legal = legal &&
+              !checkSharding(program.module.mesh, program.function().type(id), *program.function().value(id).sharding);
     }
     if (legal) checkSplitProgram(example, program, "factor " + factor.letter, mayBeSplit(factor), isComposite, faults);
     for (int g = 0; all.size() == 2 && g < count; ++g) {
@@ -139,7 +149,9 @@ Faults checkSplit(const Example& example, const std::string& mesh) {
       splitFactor(two, factors, g, {all[1]});
       canonicalise(two);
       const bool minor = isComposite || isMinor(factors, g);
-      checkSplitProgram(example, two, "factors " + factor.letter + " and " + factors.factors[static_cast<std::size_t>(g)].letter, true, minor, faults);
+      checkSplitProgram(example, two,
+                        "factors " + factor.letter + " and " + factors.factors[static_cast<std::size_t>(g)].letter,
+                        true, minor, faults);
     }
   }
   return faults;
@@ -151,8 +163,10 @@ bool fits(Reduction reduction, DType dtype) {
   return isLogical == (dtype == DType::Bool);
 }
 
-// The op with operands of `subset` made pending by reducing shares over a split dim: real shares, different on each device.
-Program partialProgram(const Program& base, unsigned subset, Reduction reduction, std::optional<Reduction> resultReduction) {
+// The op with operands of `subset` made pending by reducing shares over a split dim: real shares, different on each
+// device.
+Program partialProgram(const Program& base, unsigned subset, Reduction reduction,
+                       std::optional<Reduction> resultReduction) {
   Program program;
   program.module.mesh = base.module.mesh;
   const AxisRef axis = wholeAxis(base.module.mesh, 0);
@@ -177,7 +191,8 @@ Program partialProgram(const Program& base, unsigned subset, Reduction reduction
     function.arguments.push_back({.kind = ArgumentKind::Input, .name = name, .value = argument});
     value.sharding->partial.push_back({axis, reduction});
     operands.push_back(function.addValue(value));
-    Op reduce{.kind = OpKind::Reduce, .operands = {argument}, .results = {operands.back()}, .attributes = {}, .range = {}};
+    Op reduce{
+        .kind = OpKind::Reduce, .operands = {argument}, .results = {operands.back()}, .attributes = {}, .range = {}};
     reduce.attributes = {{"fn", std::string(reductionName(reduction))}, {"dims", std::vector<std::int64_t>{0}}};
     function.ops.push_back(std::move(reduce));
   }
@@ -209,7 +224,9 @@ std::optional<bool> agreesOnce(const Example& example, const Program& program, d
   const EvalResult expected = evaluate(program.module, program.function(), inputs, global);
   const EvalResult actual = evaluate(program.module, program.function(), inputs);
   for (std::size_t i = 0; i < expected.results.size(); ++i) {
-    if (!fits(program.function().value(program.op().results[i]).sharding->partial[0].reduction, expected.results[i].type.dtype)) return std::nullopt;
+    if (!fits(program.function().value(program.op().results[i]).sharding->partial[0].reduction,
+              expected.results[i].type.dtype))
+      return std::nullopt;
     if (difference(actual.results[i], expected.results[i], tolerance)) return false;
   }
   return true;
@@ -228,7 +245,8 @@ Faults checkPartial(const Example& example, const std::string& mesh) {
   const Program base = exampleProgram(example, mesh);
   const std::size_t count = base.op().operands.size();
   for (unsigned subset = 1; subset < 1u << count; ++subset) {
-    for (const Reduction reduction : {Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min, Reduction::Any, Reduction::All}) {
+    for (const Reduction reduction :
+         {Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min, Reduction::Any, Reduction::All}) {
       std::vector<std::optional<Reduction>> pending(count);
       bool possible = true, anyEmpty = false;
       for (std::size_t i = 0; i < count; ++i) {
@@ -244,15 +262,21 @@ Faults checkPartial(const Example& example, const std::string& mesh) {
       const double tolerance = std::max(example.tolerance, 1e-5);
       const Program program = partialProgram(base, subset, reduction, accepted.value_or(Reduction::Sum));
       if (accepted) {
-        if (const auto refusal = verifySpmdOp(program.view())) faults.push_back(what + " is accepted, but the verifier says: " + *refusal);
+        if (const auto refusal = verifySpmdOp(program.view()))
+          faults.push_back(what + " is accepted, but the verifier says: " + *refusal);
         const std::optional<bool> same = agrees(example, program, tolerance);
         if (same != true) faults.push_back(what + " is accepted, but gives another result");
         continue;
       }
       const Type& result = program.view().resultType();
-      const bool isNarrowing = base.view().hasAttr("dtype") && byteSize(result.dtype) < byteSize(base.view().operandType(0).dtype) && isFloat(result.dtype);
-      if (reduction != Reduction::Sum || result.dtype == DType::Bool || anyEmpty || isNarrowing || result.elements() == 0) continue;
-      if (agrees(example, program, tolerance) == true) faults.push_back(what + " is refused, but the result would be right");
+      const bool isNarrowing = base.view().hasAttr("dtype") &&
+                               byteSize(result.dtype) < byteSize(base.view().operandType(0).dtype) &&
+                               isFloat(result.dtype);
+      if (reduction != Reduction::Sum || result.dtype == DType::Bool || anyEmpty || isNarrowing ||
+          result.elements() == 0)
+        continue;
+      if (agrees(example, program, tolerance) == true)
+        faults.push_back(what + " is refused, but the result would be right");
     }
   }
   return faults;

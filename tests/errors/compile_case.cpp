@@ -94,8 +94,8 @@ std::map<std::string, std::string> filesOf(const std::string& name, const std::s
 
 std::vector<Message> compileCase(const std::string& name, const std::map<std::string, std::string>& files,
                                  const std::string& arguments) {
-  const fs::path folder =
-      fs::temp_directory_path() / ("gshard_errors_" + fs::path(name).stem().string() + "_" + std::to_string(::getpid()));
+  const fs::path folder = fs::temp_directory_path() /
+                          ("gshard_errors_" + fs::path(name).stem().string() + "_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   for (const auto& [file, text] : files) {
     fs::create_directories((folder / file).parent_path());

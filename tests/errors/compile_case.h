@@ -18,8 +18,8 @@ struct Message {
 
 // The parts of a test: the program, and further files after lines `// --- name.gsd`.
 std::map<std::string, std::string> filesOf(const std::string& name, const std::string& text);
-// `arguments` as on a command line: -D n=6 --mesh a=2 --devices 4 --rows 8 --layout part.gsd --sharding=strict. Files are
-// written to a folder of their own, since imports and layouts are looked up on disk.
+// `arguments` as on a command line: -D n=6 --mesh a=2 --devices 4 --rows 8 --layout part.gsd --sharding=strict. Files
+// are written to a folder of their own, since imports and layouts are looked up on disk.
 std::vector<Message> compileCase(const std::string& name, const std::map<std::string, std::string>& files,
                                  const std::string& arguments);
 std::string readFile(const std::string& path);

@@ -77,8 +77,9 @@ class ErrorsTest : public testing::Test {
   fs::path path_;
 };
 
-// An entry of the error index: a block after a line that starts with "Wrong", one after a line that starts with "Right".
-// Arguments stand in those lines: "compiled with `-D n=3`"; the right program has the wrong one's, if its line says nothing.
+// An entry of the error index: a block after a line that starts with "Wrong", one after a line that starts with
+// "Right". Arguments stand in those lines: "compiled with `-D n=3`"; the right program has the wrong one's, if its line
+// says nothing.
 class DocumentedTest : public testing::Test {
  public:
   explicit DocumentedTest(fs::path path) : path_(std::move(path)) {}

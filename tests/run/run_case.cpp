@@ -12,7 +12,9 @@ namespace gshard::testing {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error(what);
+}
 
 double parseNumber(const std::string& text) {
   if (text == "true") return 1;
@@ -86,14 +88,22 @@ void parseLine(const std::string& line, RunCase& result) {
   const std::string word = line.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : std::string(trim(line.substr(space)));
   const std::size_t equals = rest.find(" = ");
-  if (word == "mesh:") result.meshes.push_back(rest);
-  else if (word == "exact") result.exact = true;
-  else if (word == "tolerance") result.tolerance = std::stod(rest);
-  else if (word == "define:") result.defines.push_back(rest);
-  else if (word == "plan") result.plans.push_back(parsePlan(rest));
-  else if (word == "in" && equals != std::string::npos) result.inputs.emplace_back(rest.substr(0, equals), parseNumbers(rest.substr(equals + 3)));
-  else if (word == "out" && equals != std::string::npos) result.outputs.push_back(parseOutput(rest.substr(0, equals), rest.substr(equals + 3)));
-  else fail("what is `//! " + line + "`?");
+  if (word == "mesh:")
+    result.meshes.push_back(rest);
+  else if (word == "exact")
+    result.exact = true;
+  else if (word == "tolerance")
+    result.tolerance = std::stod(rest);
+  else if (word == "define:")
+    result.defines.push_back(rest);
+  else if (word == "plan")
+    result.plans.push_back(parsePlan(rest));
+  else if (word == "in" && equals != std::string::npos)
+    result.inputs.emplace_back(rest.substr(0, equals), parseNumbers(rest.substr(equals + 3)));
+  else if (word == "out" && equals != std::string::npos)
+    result.outputs.push_back(parseOutput(rest.substr(0, equals), rest.substr(equals + 3)));
+  else
+    fail("what is `//! " + line + "`?");
 }
 
 }  // namespace
@@ -115,11 +125,16 @@ Numbers parseNumbers(const std::string& given) {
   for (const std::int64_t size : numbers.shape) count *= size;
   const double fill = kind == "full" ? parseNumber(std::string(trim(text.substr(close + 1)))) : 1;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (kind == "iota") numbers.values.push_back(static_cast<double>(i));
-    else if (kind == "ones" || kind == "full") numbers.values.push_back(fill);
-    else if (kind == "mod5") numbers.values.push_back(static_cast<double>(i % 5));
-    else if (kind == "mod7") numbers.values.push_back(static_cast<double>(i % 7));
-    else fail("no generator `" + kind + "`");
+    if (kind == "iota")
+      numbers.values.push_back(static_cast<double>(i));
+    else if (kind == "ones" || kind == "full")
+      numbers.values.push_back(fill);
+    else if (kind == "mod5")
+      numbers.values.push_back(static_cast<double>(i % 5));
+    else if (kind == "mod7")
+      numbers.values.push_back(static_cast<double>(i % 7));
+    else
+      fail("no generator `" + kind + "`");
   }
   return numbers;
 }

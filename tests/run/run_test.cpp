@@ -1,6 +1,6 @@
-// Runs every program of tests/run on every mesh it names: on the evaluator's simulated devices and as a compiled binary, on
-// threads or (with --mpi) under mpirun. Compares with the stated numbers, the bits of one device where the case says `exact`,
-// the stated plan, and the bytes that the runtime counted with the plan.
+// Runs every program of tests/run on every mesh it names: on the evaluator's simulated devices and as a compiled
+// binary, on threads or (with --mpi) under mpirun. Compares with the stated numbers, the bits of one device where the
+// case says `exact`, the stated plan, and the bytes that the runtime counted with the plan.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +26,9 @@ bool useMpi = false;
 
 class Scratch {
  public:
-  Scratch() : path_(fs::temp_directory_path() / ("gshard-run-" + std::to_string(getpid()))) { fs::create_directories(path_); }
+  Scratch() : path_(fs::temp_directory_path() / ("gshard-run-" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
   ~Scratch() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
@@ -49,7 +51,8 @@ void writeNpy(const fs::path& path, const Numbers& numbers) {
   file.write("\x93NUMPY\x01\x00", 8);
   file.write(reinterpret_cast<const char*>(&length), 2);
   file << header;
-  file.write(reinterpret_cast<const char*>(numbers.values.data()), static_cast<std::streamsize>(numbers.values.size() * sizeof(double)));
+  file.write(reinterpret_cast<const char*>(numbers.values.data()),
+             static_cast<std::streamsize>(numbers.values.size() * sizeof(double)));
 }
 
 const Function& entryOf(const Module& module) {
@@ -66,7 +69,8 @@ class CaseRun : public ::testing::Test {
 
  private:
   void compile(const std::string& mesh);
-  void checkValue(const std::string& name, const std::vector<std::int64_t>& shape, const std::vector<double>& values, const char* by);
+  void checkValue(const std::string& name, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
+                  const char* by);
   void checkEvaluator();
   void checkBinary(const fs::path& folder);
   void checkPlan();
@@ -88,12 +92,14 @@ void CaseRun::compile(const std::string& mesh) {
     partitioned_ = partitionedModule(*session_);
   } catch (const Stopped&) {
     std::string text;
-    for (const Diagnostic& diagnostic : session_->sink().diagnostics()) text += renderText(diagnostic, session_->sources());
+    for (const Diagnostic& diagnostic : session_->sink().diagnostics())
+      text += renderText(diagnostic, session_->sources());
     FAIL() << text;
   }
 }
 
-void CaseRun::checkValue(const std::string& name, const std::vector<std::int64_t>& shape, const std::vector<double>& values, const char* by) {
+void CaseRun::checkValue(const std::string& name, const std::vector<std::int64_t>& shape,
+                         const std::vector<double>& values, const char* by) {
   for (const ExpectedOutput& expected : case_.outputs) {
     if (expected.name != name) continue;
     std::size_t start = 0, count = 1;
@@ -103,12 +109,17 @@ void CaseRun::checkValue(const std::string& name, const std::vector<std::int64_t
       start += static_cast<std::size_t>(expected.at[d]) * count;
     }
     ASSERT_EQ(count, expected.numbers.values.size()) << by << ": " << name;
-    ASSERT_EQ(std::vector<std::int64_t>(shape.begin() + static_cast<std::ptrdiff_t>(expected.at.size()), shape.end()), expected.numbers.shape) << by << ": " << name;
+    ASSERT_EQ(std::vector<std::int64_t>(shape.begin() + static_cast<std::ptrdiff_t>(expected.at.size()), shape.end()),
+              expected.numbers.shape)
+        << by << ": " << name;
     for (std::size_t i = 0; i < count; ++i) {
       const double want = expected.numbers.values[i], got = values[start + i];
-      if (std::isnan(want)) EXPECT_TRUE(std::isnan(got)) << by << ": " << name << " at " << i << " is " << got;
-      else if (case_.exact) EXPECT_EQ(got, want) << by << ": " << name << " at " << i;
-      else EXPECT_NEAR(got, want, case_.tolerance * std::max(1.0, std::fabs(want))) << by << ": " << name << " at " << i;
+      if (std::isnan(want))
+        EXPECT_TRUE(std::isnan(got)) << by << ": " << name << " at " << i << " is " << got;
+      else if (case_.exact)
+        EXPECT_EQ(got, want) << by << ": " << name << " at " << i;
+      else
+        EXPECT_NEAR(got, want, case_.tolerance * std::max(1.0, std::fabs(want))) << by << ": " << name << " at " << i;
     }
   }
 }
@@ -121,7 +132,8 @@ void CaseRun::checkEvaluator() {
     for (const auto& [name, numbers] : case_.inputs) {
       if (name != argument.name) continue;
       ASSERT_EQ(static_cast<std::int64_t>(numbers.values.size()), tensor.type.elements()) << name;
-      for (std::size_t i = 0; i < numbers.values.size(); ++i) tensor.setNumber(static_cast<std::int64_t>(i), numbers.values[i]);
+      for (std::size_t i = 0; i < numbers.values.size(); ++i)
+        tensor.setNumber(static_cast<std::int64_t>(i), numbers.values[i]);
     }
     arguments.push_back(std::move(tensor));
   }
@@ -137,7 +149,8 @@ void CaseRun::checkEvaluator() {
 void CaseRun::checkBinary(const fs::path& folder) {
   const fs::path binary = folder / "program", out = folder / "out.safetensors";
   buildExecutable(*session_, partitioned_, binary.string());
-  std::vector<std::string> command = {binary.string(), entryOf(partitioned_.module).name, "-q", "--verify-plan", "-o", out.string()};
+  std::vector<std::string> command = {binary.string(), entryOf(partitioned_.module).name, "-q", "--verify-plan", "-o",
+                                      out.string()};
   std::vector<std::pair<std::string, std::string>> environment;
   if (useMpi) {
     command.insert(command.begin(), {"mpirun", "-n", std::to_string(partitioned_.module.mesh.devices())});
@@ -154,7 +167,8 @@ void CaseRun::checkBinary(const fs::path& folder) {
   const auto tensors = readSafetensors(out.string(), error);
   ASSERT_TRUE(tensors) << error;
   for (const ExpectedOutput& expected : case_.outputs) ASSERT_TRUE(tensors->contains(expected.name)) << expected.name;
-  for (const auto& [name, tensor] : *tensors) checkValue(name, tensor.shape, tensor.numbers, useMpi ? "binary under mpirun" : "binary");
+  for (const auto& [name, tensor] : *tensors)
+    checkValue(name, tensor.shape, tensor.numbers, useMpi ? "binary under mpirun" : "binary");
 }
 
 void CaseRun::checkPlan() {
@@ -163,7 +177,8 @@ void CaseRun::checkPlan() {
   for (const ExpectedPlan& expected : case_.plans) {
     if (expected.mesh != mesh_) continue;
     std::string shown;
-    for (const PlanEntry& entry : planned.collectives) shown += entry.kind + " " + std::to_string(entry.bytesMax) + " (" + entry.reason + ")\n";
+    for (const PlanEntry& entry : planned.collectives)
+      shown += entry.kind + " " + std::to_string(entry.bytesMax) + " (" + entry.reason + ")\n";
     SCOPED_TRACE(shown);
     if (expected.atMost) {
       for (const PlanEntry& entry : planned.collectives) EXPECT_LE(entry.bytesMax, *expected.atMost);
@@ -209,4 +224,6 @@ int runAll(int argc, char** argv) {
 }  // namespace
 }  // namespace gshard::testing
 
-int main(int argc, char** argv) { return gshard::testing::runAll(argc, argv); }
+int main(int argc, char** argv) {
+  return gshard::testing::runAll(argc, argv);
+}

@@ -29,8 +29,12 @@ std::vector<char> bytesOf(const Tensor& tile) {
     const auto put = [&](auto value) { std::memcpy(at, &value, sizeof(value)); };
     const std::size_t k = static_cast<std::size_t>(i);
     switch (tile.type.dtype) {
-      case DType::F32: put(static_cast<float>(tile.floats[k])); break;
-      case DType::F64: put(tile.floats[k]); break;
+      case DType::F32:
+        put(static_cast<float>(tile.floats[k]));
+        break;
+      case DType::F64:
+        put(tile.floats[k]);
+        break;
       case DType::BF16: {
         const float single = static_cast<float>(tile.floats[k]);
         std::uint32_t bits = 0;
@@ -38,11 +42,19 @@ std::vector<char> bytesOf(const Tensor& tile) {
         put(static_cast<std::uint16_t>(bits >> 16));
         break;
       }
-      case DType::F16: put(halfBits(tile.floats[k])); break;
-      case DType::I32: put(static_cast<std::int32_t>(tile.ints[k])); break;
-      case DType::I64: put(tile.ints[k]); break;
+      case DType::F16:
+        put(halfBits(tile.floats[k]));
+        break;
+      case DType::I32:
+        put(static_cast<std::int32_t>(tile.ints[k]));
+        break;
+      case DType::I64:
+        put(tile.ints[k]);
+        break;
       case DType::U8:
-      case DType::Bool: put(static_cast<std::uint8_t>(tile.ints[k])); break;
+      case DType::Bool:
+        put(static_cast<std::uint8_t>(tile.ints[k]));
+        break;
     }
   }
   return bytes;
@@ -58,8 +70,12 @@ void readBytes(Tensor& tile, const std::vector<char>& bytes) {
       return value;
     };
     switch (tile.type.dtype) {
-      case DType::F32: tile.floats[k] = get(float{}); break;
-      case DType::F64: tile.floats[k] = get(double{}); break;
+      case DType::F32:
+        tile.floats[k] = get(float{});
+        break;
+      case DType::F64:
+        tile.floats[k] = get(double{});
+        break;
       case DType::BF16: {
         const std::uint32_t bits = static_cast<std::uint32_t>(get(std::uint16_t{})) << 16;
         float single = 0;
@@ -67,11 +83,19 @@ void readBytes(Tensor& tile, const std::vector<char>& bytes) {
         tile.floats[k] = single;
         break;
       }
-      case DType::F16: tile.floats[k] = static_cast<double>(get(_Float16{})); break;
-      case DType::I32: tile.ints[k] = get(std::int32_t{}); break;
-      case DType::I64: tile.ints[k] = get(std::int64_t{}); break;
+      case DType::F16:
+        tile.floats[k] = static_cast<double>(get(_Float16{}));
+        break;
+      case DType::I32:
+        tile.ints[k] = get(std::int32_t{});
+        break;
+      case DType::I64:
+        tile.ints[k] = get(std::int64_t{});
+        break;
       case DType::U8:
-      case DType::Bool: tile.ints[k] = get(std::uint8_t{}); break;
+      case DType::Bool:
+        tile.ints[k] = get(std::uint8_t{});
+        break;
     }
   }
 }
@@ -83,7 +107,8 @@ void readLive(Tensor& tile, const std::vector<char>& bytes, const std::vector<Ti
   const std::vector<std::int64_t> strides = stridesOf(tile.type.shape);
   for (std::int64_t i = 0; i < tile.type.elements(); ++i) {
     bool isLive = true;
-    for (std::size_t dim = 0; dim < tiles.size(); ++dim) isLive = isLive && i / strides[dim] % tile.type.shape[dim] < tiles[dim].live;
+    for (std::size_t dim = 0; dim < tiles.size(); ++dim)
+      isLive = isLive && i / strides[dim] % tile.type.shape[dim] < tiles[dim].live;
     const std::size_t k = static_cast<std::size_t>(i);
     if (isLive && tile.isFloat()) tile.floats[k] = read.floats[k];
     if (isLive && !tile.isFloat()) tile.ints[k] = read.ints[k];
@@ -91,7 +116,8 @@ void readLive(Tensor& tile, const std::vector<char>& bytes, const std::vector<Ti
 }
 
 // Global live sizes of a value when only `rows` rows of its block are there.
-std::vector<std::int64_t> liveSizes(const Function& function, const Type& type, std::int64_t rowDim, std::int64_t rows) {
+std::vector<std::int64_t> liveSizes(const Function& function, const Type& type, std::int64_t rowDim,
+                                    std::int64_t rows) {
   std::vector<std::int64_t> live = type.shape;
   if (rowDim >= 0 && rows >= 0 && function.rows > 0) {
     live[static_cast<std::size_t>(rowDim)] = live[static_cast<std::size_t>(rowDim)] / function.rows * rows;
@@ -124,7 +150,8 @@ std::unique_ptr<Module> moduleOf(const std::string& text) {
   SourceManager sources;
   CollectingSink sink;
   std::optional<Module> module = parseModule(sources.addFile("case.ir", text), sources, sink);
-  for (const Diagnostic& diagnostic : sink.diagnostics()) ADD_FAILURE() << diagnostic.code << " " << diagnostic.message << "\n" << text;
+  for (const Diagnostic& diagnostic : sink.diagnostics())
+    ADD_FAILURE() << diagnostic.code << " " << diagnostic.message << "\n" << text;
   if (!module) return nullptr;
   return std::make_unique<Module>(*std::move(module));
 }
@@ -133,10 +160,11 @@ std::unique_ptr<Compiled> Compiled::compile(const Module& module, const CodegenO
   auto compiled = std::make_unique<Compiled>();
   compiled->module_ = &module;
   SourceManager sources;
-  sources.addFile("case.ir", "");              // ranges of the text that the module was read from: all are its end
+  sources.addFile("case.ir", "");  // ranges of the text that the module was read from: all are its end
   CollectingSink sink;
   CodegenOptions used = options;
-  if (used.target.level == OptimizationLevel::O3) used.target.level = OptimizationLevel::O1;  // tests compile many small programs
+  if (used.target.level == OptimizationLevel::O3)
+    used.target.level = OptimizationLevel::O1;  // tests compile many small programs
   std::optional<CodegenResult> result = generate(module, nullptr, used, sources, sink);
   for (const Diagnostic& diagnostic : sink.diagnostics()) ADD_FAILURE() << diagnostic.code << " " << diagnostic.message;
   if (!result) return nullptr;
@@ -155,7 +183,8 @@ std::unique_ptr<Compiled> Compiled::compile(const Module& module, const CodegenO
   return compiled;
 }
 
-RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& arguments, const RunOptions& options) const {
+RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& arguments,
+                        const RunOptions& options) const {
   const Function* found = module_->find(name);
   EXPECT_NE(found, nullptr) << name;
   if (found == nullptr) return {};
@@ -173,7 +202,8 @@ RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& argu
   std::vector<double> settings(module_->settings.size() + 1);
   for (std::size_t i = 0; i < module_->settings.size(); ++i) settings[i] = module_->settings[i].value;
   Tiles inputs, parameters, states, outputs, newParameters, newStates;
-  const std::size_t inputCount = static_cast<std::size_t>(table.input_count), outputCount = static_cast<std::size_t>(table.output_count);
+  const std::size_t inputCount = static_cast<std::size_t>(table.input_count),
+                    outputCount = static_cast<std::size_t>(table.output_count);
   const std::size_t parameterCount = module_->parameters.size(), stateCount = module_->states.size();
   inputs.resize(devices * inputCount);
   outputs.resize(devices * outputCount);
@@ -186,22 +216,39 @@ RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& argu
     const DeviceValue spread = world.distribute(arguments[a], shardingOrWhole(value.sharding, value.type),
                                                 liveSizes(function, value.type, value.rowDim, run.rows));
     for (std::size_t d = 0; d < devices; ++d) {
-      const auto put = [&](Tiles& tiles, std::size_t count, std::size_t number) { tiles.set(d * count + number, bytesOf(spread.tiles[d])); };
+      const auto put = [&](Tiles& tiles, std::size_t count, std::size_t number) {
+        tiles.set(d * count + number, bytesOf(spread.tiles[d]));
+      };
       switch (argument.kind) {
-        case ArgumentKind::Input: put(inputs, inputCount, input); break;
-        case ArgumentKind::Parameter: put(parameters, parameterCount, static_cast<std::size_t>(argument.index)); break;
-        case ArgumentKind::State: put(states, stateCount, static_cast<std::size_t>(argument.index)); break;
-        case ArgumentKind::Step: run.step = arguments[a].ints[0]; break;
-        case ArgumentKind::Steps: run.steps = arguments[a].ints[0]; break;
-        case ArgumentKind::Setting: settings[static_cast<std::size_t>(argument.index)] = arguments[a].floats[0]; break;
-        case ArgumentKind::Accumulator: ADD_FAILURE() << "accumulators are not fed"; break;
+        case ArgumentKind::Input:
+          put(inputs, inputCount, input);
+          break;
+        case ArgumentKind::Parameter:
+          put(parameters, parameterCount, static_cast<std::size_t>(argument.index));
+          break;
+        case ArgumentKind::State:
+          put(states, stateCount, static_cast<std::size_t>(argument.index));
+          break;
+        case ArgumentKind::Step:
+          run.step = arguments[a].ints[0];
+          break;
+        case ArgumentKind::Steps:
+          run.steps = arguments[a].ints[0];
+          break;
+        case ArgumentKind::Setting:
+          settings[static_cast<std::size_t>(argument.index)] = arguments[a].floats[0];
+          break;
+        case ArgumentKind::Accumulator:
+          ADD_FAILURE() << "accumulators are not fed";
+          break;
       }
     }
     if (argument.kind == ArgumentKind::Input) ++input;
   }
   std::vector<DeviceValue> results;
   std::size_t output = 0;
-  std::vector<std::pair<Tiles*, std::size_t>> places;  // per result: where device 0's tile is; the next device is `count` on
+  std::vector<std::pair<Tiles*, std::size_t>>
+      places;  // per result: where device 0's tile is; the next device is `count` on
   std::vector<std::size_t> counts;
   for (const Result& result : function.results) {
     const Value& value = function.value(result.value);
@@ -233,9 +280,11 @@ RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& argu
   }
   for (std::size_t r = 0; r < results.size(); ++r) {
     for (std::size_t d = 0; d < devices; ++d) {
-      readLive(results[r].tiles[d], places[r].first->bytes[d * counts[r] + places[r].second], world.tiles(results[r], static_cast<std::int64_t>(d)));
+      readLive(results[r].tiles[d], places[r].first->bytes[d * counts[r] + places[r].second],
+               world.tiles(results[r], static_cast<std::int64_t>(d)));
     }
-    told.replicasDiffer = told.replicasDiffer || (results[r].sharding.partial.empty() && world.differingReplica(results[r]));
+    told.replicasDiffer =
+        told.replicasDiffer || (results[r].sharding.partial.empty() && world.differingReplica(results[r]));
     told.results.push_back(world.assemble(results[r]));
   }
   return told;
@@ -253,9 +302,11 @@ std::string difference(const Tensor& actual, const Tensor& expected, double tole
   }
   for (std::int64_t i = 0; i < expected.type.elements(); ++i) {
     const double a = actual.number(i), e = expected.number(i);
-    const bool same = (std::isnan(a) && std::isnan(e)) || (a == e && (tolerance > 0 || std::signbit(a) == std::signbit(e)));
+    const bool same =
+        (std::isnan(a) && std::isnan(e)) || (a == e && (tolerance > 0 || std::signbit(a) == std::signbit(e)));
     if (same || std::abs(a - e) <= tolerance * largest) continue;
-    return "element " + std::to_string(i) + " of " + printType(expected.type) + " is " + std::to_string(a) + ", not " + std::to_string(e);
+    return "element " + std::to_string(i) + " of " + printType(expected.type) + " is " + std::to_string(a) + ", not " +
+           std::to_string(e);
   }
   return "";
 }
@@ -265,15 +316,18 @@ Tensor drawTensor(const Type& type, double low, double high, std::uint64_t seed)
   std::mt19937_64 random(seed);
   for (std::int64_t i = 0; i < type.elements(); ++i) {
     const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-    if (type.dtype == DType::Bool) tensor.setNumber(i, static_cast<double>(random() & 1));
-    else if (isFloat(type.dtype)) tensor.setNumber(i, low + (high - low) * unit);
-    else tensor.setNumber(i, std::floor(low + (high - low + 1) * unit));
+    if (type.dtype == DType::Bool)
+      tensor.setNumber(i, static_cast<double>(random() & 1));
+    else if (isFloat(type.dtype))
+      tensor.setNumber(i, low + (high - low) * unit);
+    else
+      tensor.setNumber(i, std::floor(low + (high - low + 1) * unit));
   }
   return tensor;
 }
 
-void expectLikeEvaluator(const Module& module, const std::string& name, const std::vector<Tensor>& arguments, double tolerance,
-                         const RunOptions& options, const CodegenOptions& codegen) {
+void expectLikeEvaluator(const Module& module, const std::string& name, const std::vector<Tensor>& arguments,
+                         double tolerance, const RunOptions& options, const CodegenOptions& codegen) {
   const std::unique_ptr<Compiled> compiled = Compiled::compile(module, codegen);
   if (compiled == nullptr) return;
   const RunResult actual = compiled->run(name, arguments, options);
@@ -288,9 +342,11 @@ void expectLikeEvaluator(const Module& module, const std::string& name, const st
   evalOptions.totalRows = options.totalRows;
   const EvalResult expected = evaluate(module, function, arguments, evalOptions);
   for (std::size_t i = 0; i < expected.results.size(); ++i) {
-    EXPECT_EQ(difference(actual.results[i], expected.results[i], tolerance), "") << "result " << i << "\n" << printModule(module);
+    EXPECT_EQ(difference(actual.results[i], expected.results[i], tolerance), "") << "result " << i << "\n"
+                                                                                 << printModule(module);
   }
-  EXPECT_EQ(actual.fault.empty(), expected.faults.empty()) << actual.fault << (expected.faults.empty() ? "" : expected.faults[0]);
+  EXPECT_EQ(actual.fault.empty(), expected.faults.empty())
+      << actual.fault << (expected.faults.empty() ? "" : expected.faults[0]);
 }
 
 }  // namespace gshard::testing_codegen

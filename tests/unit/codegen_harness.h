@@ -1,5 +1,5 @@
-// For tests of codegen/: a module is compiled, loaded into this process and run on the runtime's devices; values go in and
-// come out as the evaluator's tensors.
+// For tests of codegen/: a module is compiled, loaded into this process and run on the runtime's devices; values go in
+// and come out as the evaluator's tensors.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@ namespace gshard::testing_codegen {
 
 struct RunOptions {
   std::uint64_t seed = 0;
-  std::int64_t rows = -1;                      // live rows; -1: all
+  std::int64_t rows = -1;  // live rows; -1: all
   std::int64_t totalRows = -1;
   std::int64_t threads = 1;
 };
 
 struct RunResult {
-  std::vector<Tensor> results;                 // global, in the order of Function::results (accumulators: empty)
-  std::string fault;                           // "take (site text) 9 of 4"
+  std::vector<Tensor> results;  // global, in the order of Function::results (accumulators: empty)
+  std::string fault;            // "take (site text) 9 of 4"
   std::int64_t highestByte = 0;
   std::vector<std::int64_t> bytesReceived;
   bool replicasDiffer = false;
@@ -37,7 +37,8 @@ class Compiled {
   const CodegenResult& result() const { return result_; }
   const gshard_rt_program& program() const { return *program_; }
   // Arguments in the order of Function::arguments, global tensors.
-  RunResult run(const std::string& function, const std::vector<Tensor>& arguments, const RunOptions& options = {}) const;
+  RunResult run(const std::string& function, const std::vector<Tensor>& arguments,
+                const RunOptions& options = {}) const;
 
  private:
   const Module* module_ = nullptr;
@@ -52,7 +53,7 @@ std::unique_ptr<Module> moduleOf(const std::string& text);
 std::string difference(const Tensor& actual, const Tensor& expected, double tolerance);
 Tensor drawTensor(const Type& type, double low, double high, std::uint64_t seed);
 // Runs compiled code and evaluator on drawn or given arguments and compares all results.
-void expectLikeEvaluator(const Module& module, const std::string& function, const std::vector<Tensor>& arguments, double tolerance,
-                         const RunOptions& options = {}, const CodegenOptions& codegen = {});
+void expectLikeEvaluator(const Module& module, const std::string& function, const std::vector<Tensor>& arguments,
+                         double tolerance, const RunOptions& options = {}, const CodegenOptions& codegen = {});
 
 }  // namespace gshard::testing_codegen

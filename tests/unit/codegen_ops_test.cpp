@@ -43,13 +43,15 @@ func @f(%x: i32[6] {[(b, a)]}) -> i32[6] {
   ASSERT_NE(module, nullptr);
   const auto compiled = Compiled::compile(*module);
   ASSERT_NE(compiled, nullptr);
-  const RunResult run = compiled->run("f", {Tensor::zeros(module->functions[0].type(module->functions[0].arguments[0].value))});
+  const RunResult run =
+      compiled->run("f", {Tensor::zeros(module->functions[0].type(module->functions[0].arguments[0].value))});
   EXPECT_EQ(run.results[0].ints, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, OpExamples, testing::ValuesIn(allOps().begin(), allOps().end()), [](const testing::TestParamInfo<OpKind>& info) {
-  return std::string(*opDef(info.param).name);
-});
+INSTANTIATE_TEST_SUITE_P(Ops, OpExamples, testing::ValuesIn(allOps().begin(), allOps().end()),
+                         [](const testing::TestParamInfo<OpKind>& info) {
+                           return std::string(*opDef(info.param).name);
+                         });
 
 }  // namespace
 }  // namespace gshard::testing_codegen

@@ -1,5 +1,5 @@
-// Random programs, partitioned, compiled and run on the runtime's devices, against the evaluator. Values are small integers
-// in f64, so that sums are exact and equality is exact. GSHARD_SEEDS=first:count runs others.
+// Random programs, partitioned, compiled and run on the runtime's devices, against the evaluator. Values are small
+// integers in f64, so that sums are exact and equality is exact. GSHARD_SEEDS=first:count runs others.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -63,7 +63,8 @@ TEST(Programs, LikeEvaluator) {
     try {
       checkSeed(seed);
     } catch (const std::exception& error) {
-      ADD_FAILURE() << "seed " << seed << ": " << error.what() << "\n" << printModule(fuzz::makeProgram(fuzz::optionsOfSeed(seed)).module);
+      ADD_FAILURE() << "seed " << seed << ": " << error.what() << "\n"
+                    << printModule(fuzz::makeProgram(fuzz::optionsOfSeed(seed)).module);
     }
     if (HasFailure()) return;
   }

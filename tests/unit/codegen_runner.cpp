@@ -38,9 +38,12 @@ void runDevice(gshard_test_run& run, gshard::LocalWorld& world, int rank, Device
     if (tile != nullptr) std::memcpy(tile, arena + tensor.offset, static_cast<std::size_t>(tensor.bytes));
   };
   const std::int64_t device = rank;
-  for (std::int64_t i = 0; i < program.parameter_count; ++i) put(program.parameters[i].tensor, run.parameters[device * program.parameter_count + i]);
-  for (std::int64_t i = 0; i < program.state_count; ++i) put(program.states[i].tensor, run.states[device * program.state_count + i]);
-  for (std::int64_t i = 0; i < function.input_count; ++i) put(function.inputs[i].tensor, run.inputs[device * function.input_count + i]);
+  for (std::int64_t i = 0; i < program.parameter_count; ++i)
+    put(program.parameters[i].tensor, run.parameters[device * program.parameter_count + i]);
+  for (std::int64_t i = 0; i < program.state_count; ++i)
+    put(program.states[i].tensor, run.states[device * program.state_count + i]);
+  for (std::int64_t i = 0; i < function.input_count; ++i)
+    put(function.inputs[i].tensor, run.inputs[device * function.input_count + i]);
   for (std::int64_t i = 0; i < function.setting_count; ++i) {
     const gshard_rt_setting_use& use = function.settings[i];
     putScalar(arena + use.offset, program.settings[use.setting].dtype, run.settings[use.setting]);
@@ -59,9 +62,12 @@ void runDevice(gshard_test_run& run, gshard::LocalWorld& world, int rank, Device
   told.fault = own.takeFault();
   told.highest = program.arena_bytes;
   while (told.highest > 0 && arena[told.highest - 1] == static_cast<std::byte>(kPoison)) --told.highest;
-  for (std::int64_t i = 0; i < function.output_count; ++i) get(function.outputs[i].tensor, run.outputs[device * function.output_count + i]);
-  for (std::int64_t i = 0; i < program.parameter_count; ++i) get(program.parameters[i].tensor, run.new_parameters[device * program.parameter_count + i]);
-  for (std::int64_t i = 0; i < program.state_count; ++i) get(program.states[i].tensor, run.new_states[device * program.state_count + i]);
+  for (std::int64_t i = 0; i < function.output_count; ++i)
+    get(function.outputs[i].tensor, run.outputs[device * function.output_count + i]);
+  for (std::int64_t i = 0; i < program.parameter_count; ++i)
+    get(program.parameters[i].tensor, run.new_parameters[device * program.parameter_count + i]);
+  for (std::int64_t i = 0; i < program.state_count; ++i)
+    get(program.states[i].tensor, run.new_states[device * program.state_count + i]);
 }
 
 }  // namespace
@@ -92,7 +98,9 @@ int gshard_test_run_function(gshard_test_run* run) {
     code = std::max(code, device.code);
     run->highest_byte = std::max(run->highest_byte, device.highest);
     const gshard::Fault& fault = device.fault;
-    if (fault.happened() && (!least.happened() || std::pair(fault.order, fault.index) < std::pair(least.order, least.index))) least = fault;
+    if (fault.happened() &&
+        (!least.happened() || std::pair(fault.order, fault.index) < std::pair(least.order, least.index)))
+      least = fault;
   }
   run->fault_site = least.site;
   run->fault_index = least.index;

@@ -1,6 +1,6 @@
-/* Runs one function of a generated program on devices that are threads: the runtime's side of the code generation tests.
- * In C and in a shared object of its own, because compiler and runtime may not be linked into one program: they share
- * names on purpose, and nothing but runtime/abi.h. */
+/* Runs one function of a generated program on devices that are threads: the runtime's side of the code generation
+ * tests. In C and in a shared object of its own, because compiler and runtime may not be linked into one program: they
+ * share names on purpose, and nothing but runtime/abi.h. */
 #pragma once
 #include "runtime/abi.h"
 

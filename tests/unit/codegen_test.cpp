@@ -1,5 +1,5 @@
-// What code generation promises beyond right values: what is fused, what is made in place, bits that depend on nothing but
-// the program, faults with their place, short blocks of rows, all targets, equal objects for equal input.
+// What code generation promises beyond right values: what is fused, what is made in place, bits that depend on nothing
+// but the program, faults with their place, short blocks of rows, all targets, equal objects for equal input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ std::vector<std::string> stepsOf(const CodegenResult& result, const std::string&
 
 std::vector<Tensor> drawAll(const Function& function, double low = -2, double high = 2) {
   std::vector<Tensor> tensors;
-  for (const Argument& argument : function.arguments) tensors.push_back(drawTensor(function.type(argument.value), low, high, 7 + tensors.size()));
+  for (const Argument& argument : function.arguments)
+    tensors.push_back(drawTensor(function.type(argument.value), low, high, 7 + tensors.size()));
   return tensors;
 }
 
@@ -166,7 +167,8 @@ TEST(Bits, DependOnNeitherThreadsNorFusion) {
     }
   }
   for (const RunResult& run : runs) {
-    for (std::size_t i = 0; i < run.results.size(); ++i) EXPECT_EQ(difference(run.results[i], runs[0].results[i], 0), "") << i;
+    for (std::size_t i = 0; i < run.results.size(); ++i)
+      EXPECT_EQ(difference(run.results[i], runs[0].results[i], 0), "") << i;
   }
   expectLikeEvaluator(*module, "f", arguments, 2e-6);
 }
@@ -288,8 +290,11 @@ TEST(Targets, AllMakeObjectsAndTheSameOnesTwice) {
   ASSERT_TRUE(module != nullptr && sums != nullptr);
   SourceManager sources;
   sources.addFile("case.ir", "");
-  const std::vector<std::pair<std::string, std::string>> targets = {
-      {"", ""}, {"x86_64-linux-gnu", "x86-64"}, {"x86_64-linux-gnu", "x86-64-v3"}, {"x86_64-linux-gnu", "x86-64-v4"}, {"aarch64-linux-gnu", ""}};
+  const std::vector<std::pair<std::string, std::string>> targets = {{"", ""},
+                                                                    {"x86_64-linux-gnu", "x86-64"},
+                                                                    {"x86_64-linux-gnu", "x86-64-v3"},
+                                                                    {"x86_64-linux-gnu", "x86-64-v4"},
+                                                                    {"aarch64-linux-gnu", ""}};
   for (const auto& [triple, cpu] : targets) {
     SCOPED_TRACE(triple + " " + cpu);
     CodegenOptions options;
@@ -342,7 +347,8 @@ TEST(Linking, MakesAnExecutable) {
   CollectingSink sink;
   const auto result = generate(*module, nullptr, {}, sources, sink);
   ASSERT_TRUE(result);
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("gshard_link_" + std::to_string(getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("gshard_link_" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   const std::string out = (folder / "program").string();
   EXPECT_TRUE(linkExecutable({result->bytes}, out, {GSHARD_RUNTIME_ARCHIVE, "c++"}, sink));
@@ -355,7 +361,8 @@ TEST(Linking, MakesAnExecutable) {
   for (const Diagnostic& diagnostic : sink.diagnostics()) codes.push_back(diagnostic.code);
   EXPECT_EQ(codes, (std::vector<std::string>{"E0506", "E0504", "E0505"}));
   std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) left.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    left.push_back(entry.path().filename().string());
   std::sort(left.begin(), left.end());
   EXPECT_EQ(left, (std::vector<std::string>{"program", "program.txt"}));
   std::filesystem::remove_all(folder);

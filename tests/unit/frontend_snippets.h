@@ -1,5 +1,5 @@
-// The language as the design shows it: whole programs, and every form that its text mentions. Shared by the parser's test
-// and the grammar's ambiguity test.
+// The language as the design shows it: whole programs, and every form that its text mentions. Shared by the parser's
+// test and the grammar's ambiguity test.
 #pragma once
 
 #include <iterator>
@@ -64,11 +64,13 @@ inline constexpr const char* kForms[] = {
       w = w - lr * m
   })",
     "train f with opt(a: 1) for enc.** with opt2(b: 2) for head.*, tail.0.1.w { clip_norm: 1.0, microbatches: 4 }",
-    "train gen with optim.adam(lr: schedule.cosine(step, steps, peak: 1e-3, warmup: 100))\ntrain dis with optim.sgd(lr: lr)",
+    "train gen with optim.adam(lr: schedule.cosine(step, steps, peak: 1e-3, warmup: 100))\ntrain dis with "
+    "optim.sgd(lr: lr)",
     "const lr: wide = 1e-3",
     "shard net.**.adam.* @split(0, data) @open\nshard net.** @split(0, data) @stored",
     "shard net.w1.adam.m, loss.x, net.blocks.*.call.u @shard([a, _])",
-    "fn ring[B, D](x: f32[B, D] @split(0, data)) -> f32[D] @partial(data) manual over data { return all_reduce(x, data) }",
+    "fn ring[B, D](x: f32[B, D] @split(0, data)) -> f32[D] @partial(data) manual over data { return all_reduce(x, "
+    "data) }",
     "fn f[T: dtype, ...S, B](x: T[...S, B]) { return reshape(x, [rank(x), -1]) }",
     "entry fn f(n: i32) -> i32 { let s = 0 loop t in 0..n { s = s + t } return s }",
     "fn f(x: f32[B, 4*H]) -> f32[] { return x[1:, :, ::2, none, i] }",
@@ -82,7 +84,8 @@ inline constexpr const char* kForms[] = {
     "  fn encode(x: real[n]) { running = 0.9 * running + x report load = sum(x) return x @remat }\n"
     "}",
     "let x = if c { a } else { b }\nlet y = if c { a } else if d { b } else { e } + 1",
-    "entry fn mix(a: f32[16, 16, 16] @shard([y, _, x]),\n             b: f32[16, 16, 16] @shard([y, _, x])) -> f32[16, 16, 16] {\n"
+    "entry fn mix(a: f32[16, 16, 16] @shard([y, _, x]),\n             b: f32[16, 16, 16] @shard([y, _, x])) -> f32[16, "
+    "16, 16] {\n"
     "    return (a + b) @split(1, x, y)\n}",
     "let a = x @split(0, 2) @split(-1, data, model) @replicate @open @stored @remat",
     "let a = x @shard([(a, b), _]) let b = x @shard(tiles: [2, 1], devices: [1, 0, 3, 2], copies: 2)",

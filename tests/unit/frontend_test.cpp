@@ -15,8 +15,8 @@ struct Parsed {
   SourceManager sources;
   CollectingSink sink;
   std::unique_ptr<ast::File> file;
-  std::string messages;                                 // rendered
-  std::string codes;                                    // "E0101@3 E0105@7"
+  std::string messages;  // rendered
+  std::string codes;     // "E0101@3 E0105@7"
 };
 
 std::unique_ptr<Parsed> parse(const std::string& text) {
@@ -125,7 +125,8 @@ TEST(Parse, Precedence) {
 }
 
 TEST(Parse, Literals) {
-  EXPECT_EQ(exprTree("[1_000, 1.5e-3, 2e10, true, none, \"a\\n\\\"\"]"), "(list 1000 0.0015 2e+10 true none \"a\\n\\\"\")");
+  EXPECT_EQ(exprTree("[1_000, 1.5e-3, 2e10, true, none, \"a\\n\\\"\"]"),
+            "(list 1000 0.0015 2e+10 true none \"a\\n\\\"\")");
   EXPECT_EQ(exprTree("[f(i) for i in 0..n]"), "(list-for i (.. 0 n) (call f i))");
   EXPECT_EQ(exprTree("(a, [])"), "(tuple a (list))");
   EXPECT_EQ(exprTree("if c { a } else if d { b } else { e } + 1"), "(+ (if c a d b else e) 1)");
@@ -141,7 +142,8 @@ TEST(Parse, Annotations) {
 }
 
 TEST(Parse, EveryDeclaration) {
-  EXPECT_EQ(tree("/// Doc\n///  more\nfn ring[T: dtype, ...S, D](x: T[...S, D] @split(0, data) = none) -> (f32 @partial(data), [int]) "
+  EXPECT_EQ(tree("/// Doc\n///  more\nfn ring[T: dtype, ...S, D](x: T[...S, D] @split(0, data) = none) -> (f32 "
+                 "@partial(data), [int]) "
                  "manual over data, model {\n if a { return 1 } else { return 2 } }"),
             R"(/// Doc
 ///  more
@@ -201,10 +203,10 @@ TEST(Parse, RangesAreBytes) {
 }
 
 TEST(Printer, ExpressionsAsWritten) {
-  for (const char* text : {"a + b * (c - d)", "-x ** 2", "(-x) ** 2", "2 ** -x", "(a ** b) ** c", "a - (b - c)", "not (a and b)",
-                           "(a < b) == c", "f(x, axis: 1)[1:, ::2, none, i].y", "[f(i) for i in 0..n + 1]", "(a, b)",
-                           "if c { a } else if d { b } else { e }", "x + y @split(0, data) @open", "f(x @remat)", "(0..n)[1]",
-                           "\"a\\nb\""}) {
+  for (const char* text : {"a + b * (c - d)", "-x ** 2", "(-x) ** 2", "2 ** -x", "(a ** b) ** c", "a - (b - c)",
+                           "not (a and b)", "(a < b) == c", "f(x, axis: 1)[1:, ::2, none, i].y",
+                           "[f(i) for i in 0..n + 1]", "(a, b)", "if c { a } else if d { b } else { e }",
+                           "x + y @split(0, data) @open", "f(x @remat)", "(0..n)[1]", "\"a\\nb\""}) {
     const auto parsed = parse(std::string("let a = ") + text);
     ASSERT_EQ(parsed->messages, "");
     EXPECT_EQ(printExpr(*std::get<ast::Let>(parsed->file->decls.at(0).node).value), text);
@@ -234,7 +236,8 @@ TEST(Errors, CodesAndLines) {
       {"let a = f(x: 1, 2)\nlet b = f(x: 1, x: 2)", "E0114@1 E0115@2"},
       {"let a = (1,)\nlet (b) = 1\nfn f(x: (f32)) { return x }", "E0116@1 E0116@2 E0116@3"},
       {"let a = x @splt(0, 2)", "E0117@1"},
-      {"let a = x @split(0)\nlet b = x @shard(3)\nlet c = x @open(1)\nlet d = x @partial()\nlet e = x @shard(tiles: [1])",
+      {"let a = x @split(0)\nlet b = x @shard(3)\nlet c = x @open(1)\nlet d = x @partial()\nlet e = x @shard(tiles: "
+       "[1])",
        "E0118@1 E0118@2 E0118@3 E0118@4 E0118@5"},
       {"shard net.1e5 @replicate", "E0119@1"},
       {"entry fn f() { loop t in n { a = t } return a }", "E0120@1"},
@@ -243,7 +246,8 @@ TEST(Errors, CodesAndLines) {
       {"model M() {\n  parm w: f32 = zeros()\n  fn call() { retrun 1 }\n}", "E0101@2 E0101@3"},
       {"fn f() {\n  x += 1\n  g(x)\n  x[0] = 1\n  while x { y = 1 }\n  return .5\n}",
        "E0101@2 E0101@3 E0101@4 E0101@5 E0101@6"},
-      {"fn f() {\n  5\n  let b =\n  return 1\n  (x)\n  return 2\n}\n\"abc\"\nlet", "E0101@2 E0101@3 E0109@5 E0101@8 E0101@9"},
+      {"fn f() {\n  5\n  let b =\n  return 1\n  (x)\n  return 2\n}\n\"abc\"\nlet",
+       "E0101@2 E0101@3 E0109@5 E0101@8 E0101@9"},
       {"train f\nmesh [a 2]\nshard @replicate\nimport 3\ntrain g with o", "E0101@1 E0101@2 E0101@3 E0101@4 E0101@5"},
       {"let \xC3\xA9 = 1\nlet a = \"\xC3\xA9\" $", "E0102@1 E0102@2"},
   };
@@ -291,8 +295,10 @@ TEST(Errors, DamagedPrograms) {
     std::string text = test::kForms[random(std::size(test::kForms))];
     for (std::size_t edits = 1 + random(3); edits > 0; --edits) {
       const std::size_t at = random(text.size() + 1);
-      if (random(2) == 0) text.insert(at, 1, pieces[random(pieces.size())]);
-      else text.erase(at, 1 + random(8));
+      if (random(2) == 0)
+        text.insert(at, 1, pieces[random(pieces.size())]);
+      else
+        text.erase(at, 1 + random(8));
     }
     const auto parsed = parse(text);
     printAst(*parsed->file);
@@ -324,8 +330,9 @@ TEST(Errors, DeepNesting) {
   EXPECT_EQ(parse("let a = " + repeated("(", 250) + "1" + repeated(")", 250))->codes, "");
   for (const std::string& text :
        {repeated("(", 100000), repeated("(", 5000) + "1" + repeated(")", 5000), repeated("-", 100000) + "1",
-        repeated("not ", 5000) + "1", repeated("2**", 100000) + "1", repeated("1+", 100000) + "1", "x" + repeated("[0]", 5000),
-        repeated("if a { 1 } else { ", 1000), repeated("[", 70000), "x" + repeated(".a", 100000)}) {
+        repeated("not ", 5000) + "1", repeated("2**", 100000) + "1", repeated("1+", 100000) + "1",
+        "x" + repeated("[0]", 5000), repeated("if a { 1 } else { ", 1000), repeated("[", 70000),
+        "x" + repeated(".a", 100000)}) {
     const auto parsed = parse("let a = " + text);
     EXPECT_EQ(parsed->sink.diagnostics().size(), 1u) << text.substr(0, 20);
     EXPECT_EQ(parsed->codes, "E0108@1") << text.substr(0, 20);

@@ -1,5 +1,7 @@
 // Products of many shapes, strides and targets against naive sums; and the promise that an element is one chain of
 // multiply-adds, whatever its place, the tile, the block and the thread.
+#include "codegen/gemm.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include "bench/gemm_program.h"
-#include "codegen/gemm.h"
 #include "runtime/gemm_abi.h"
 
 namespace gshard {
@@ -60,10 +61,17 @@ class Operands {
 
   static std::int64_t strideOf(const GemmLetter& letter, int operand) {
     switch (letter.group) {
-      case GemmGroup::Rows: if (operand == 1) return 0; break;
-      case GemmGroup::Columns: if (operand == 0) return 0; break;
-      case GemmGroup::Sum: if (operand == 2) return 0; break;
-      case GemmGroup::Batch: break;
+      case GemmGroup::Rows:
+        if (operand == 1) return 0;
+        break;
+      case GemmGroup::Columns:
+        if (operand == 0) return 0;
+        break;
+      case GemmGroup::Sum:
+        if (operand == 2) return 0;
+        break;
+      case GemmGroup::Batch:
+        break;
     }
     return operand == 0 ? letter.strideA : operand == 1 ? letter.strideB : letter.strideC;
   }
@@ -80,7 +88,8 @@ class Operands {
       forEach(desc_.letters.size(), [&](const std::vector<std::int64_t>& index) {
         for (std::size_t i = 0; i < index.size(); ++i) {
           const GemmLetter& letter = desc_.letters[i];
-          if (letter.group == GemmGroup::Sum && letter.liveSlot >= 0 && index[i] >= live[static_cast<std::size_t>(letter.liveSlot)]) {
+          if (letter.group == GemmGroup::Sum && letter.liveSlot >= 0 &&
+              index[i] >= live[static_cast<std::size_t>(letter.liveSlot)]) {
             at(operand, index) = std::numeric_limits<T>::quiet_NaN();
           }
         }
@@ -161,7 +170,8 @@ void expectProduct(const GemmDesc& desc, Operands<T>& operands, const std::vecto
 }
 
 template <class T>
-void runProduct(const gshard_rt_gemm_desc* code, Operands<T>& operands, const std::vector<std::int64_t>& live, std::int64_t threads) {
+void runProduct(const gshard_rt_gemm_desc* code, Operands<T>& operands, const std::vector<std::int64_t>& live,
+                std::int64_t threads) {
   const auto part = [&](std::int64_t thread) {
     gshard_rt_gemm(code, operands.origin(0), operands.origin(1), operands.origin(2), operands.workspace(),
                    live.empty() ? nullptr : live.data(), nullptr, thread, threads);
@@ -173,8 +183,8 @@ void runProduct(const gshard_rt_gemm_desc* code, Operands<T>& operands, const st
 }
 
 template <class T>
-void checkOne(const gshard_rt_gemm_desc* code, const GemmDesc& desc, const GemmPlan& plan, const std::vector<std::int64_t>& live,
-              std::int64_t threads, bool bitExact, const std::string& what) {
+void checkOne(const gshard_rt_gemm_desc* code, const GemmDesc& desc, const GemmPlan& plan,
+              const std::vector<std::int64_t>& live, std::int64_t threads, bool bitExact, const std::string& what) {
   Operands<T> operands(desc, threads, plan);
   operands.poisonTails(live);
   runProduct(code, operands, live, threads);
@@ -205,7 +215,8 @@ void checkAll(const std::vector<GemmDesc>& descs, const Target& target, const st
   }
 }
 
-// C[m, n] = A * B. Bit 0 of `layout`: A transposed, bit 1: B, bit 2: C; bit 3: rows padded, bit 4: every second element.
+// C[m, n] = A * B. Bit 0 of `layout`: A transposed, bit 1: B, bit 2: C; bit 3: rows padded, bit 4: every second
+// element.
 GemmDesc plain(GemmElement element, std::int64_t m, std::int64_t n, std::int64_t k, int layout) {
   const std::int64_t pad = layout & 8 ? 3 : 0, step = layout & 16 ? 2 : 1;
   const auto strides = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
@@ -235,9 +246,10 @@ class GemmOnCpu : public testing::TestWithParam<const char*> {
 
 TEST_P(GemmOnCpu, SmallShapes) {
   std::vector<GemmDesc> descs;
-  const std::int64_t sizes[][3] = {{1, 1, 1},    {1, 40, 7},   {40, 1, 7},   {1, 1, 33},   {2, 3, 5},    {3, 17, 4},  {4, 24, 16},
-                                   {5, 31, 19},  {7, 33, 16},  {13, 29, 23}, {14, 32, 32}, {15, 35, 31}, {17, 9, 40}, {19, 37, 1},
-                                   {28, 64, 8},  {29, 40, 20}, {31, 16, 15}, {33, 15, 17}, {37, 5, 39},  {40, 48, 40}};
+  const std::int64_t sizes[][3] = {{1, 1, 1},    {1, 40, 7},   {40, 1, 7},   {1, 1, 33},  {2, 3, 5},
+                                   {3, 17, 4},   {4, 24, 16},  {5, 31, 19},  {7, 33, 16}, {13, 29, 23},
+                                   {14, 32, 32}, {15, 35, 31}, {17, 9, 40},  {19, 37, 1}, {28, 64, 8},
+                                   {29, 40, 20}, {31, 16, 15}, {33, 15, 17}, {37, 5, 39}, {40, 48, 40}};
   for (const auto& size : sizes) {
     descs.push_back(plain(GemmElement::F32, size[0], size[1], size[2], 0));
     descs.push_back(plain(GemmElement::F64, size[0], size[1], size[2], 0));
@@ -306,24 +318,35 @@ TEST_P(GemmOnCpu, BatchesAndManyLetters) {
   const std::int64_t b = 3, h = 2, q = 9, k = 11, d = 5;
   std::vector<GemmDesc> descs(6);
   // bqhd,bkhd->bhqk
-  descs[0].letters = {{GemmGroup::Batch, b, q * h * d, k * h * d, h * q * k}, {GemmGroup::Batch, h, d, d, q * k},
-                      {GemmGroup::Rows, q, h * d, 0, k},                      {GemmGroup::Columns, k, 0, h * d, 1},
+  descs[0].letters = {{GemmGroup::Batch, b, q * h * d, k * h * d, h * q * k},
+                      {GemmGroup::Batch, h, d, d, q * k},
+                      {GemmGroup::Rows, q, h * d, 0, k},
+                      {GemmGroup::Columns, k, 0, h * d, 1},
                       {GemmGroup::Sum, d, 1, 1, 0}};
   // bhqk,bkhd->bqhd
-  descs[1].letters = {{GemmGroup::Batch, b, h * q * k, k * h * d, q * h * d}, {GemmGroup::Batch, h, q * k, d, d},
-                      {GemmGroup::Rows, q, k, 0, h * d},                      {GemmGroup::Columns, d, 0, 1, 1},
+  descs[1].letters = {{GemmGroup::Batch, b, h * q * k, k * h * d, q * h * d},
+                      {GemmGroup::Batch, h, q * k, d, d},
+                      {GemmGroup::Rows, q, k, 0, h * d},
+                      {GemmGroup::Columns, d, 0, 1, 1},
                       {GemmGroup::Sum, k, 1, h * d, 0}};
   // bqd,bqe->de: two letters of the sum that merge; the first may be short
-  descs[2].letters = {{GemmGroup::Sum, b, q * d, q * k, 0, 0}, {GemmGroup::Sum, q, d, k, 0},
-                      {GemmGroup::Rows, d, 1, 0, k},           {GemmGroup::Columns, k, 0, 1, 1}};
+  descs[2].letters = {{GemmGroup::Sum, b, q * d, q * k, 0, 0},
+                      {GemmGroup::Sum, q, d, k, 0},
+                      {GemmGroup::Rows, d, 1, 0, k},
+                      {GemmGroup::Columns, k, 0, 1, 1}};
   // bqd,qbe->de: two that do not; both may be short
-  descs[3].letters = {{GemmGroup::Sum, b, q * d, k, 0, 0}, {GemmGroup::Sum, q, d, b * k, 0, 1},
-                      {GemmGroup::Rows, d, 1, 0, k},       {GemmGroup::Columns, k, 0, 1, 1}};
+  descs[3].letters = {{GemmGroup::Sum, b, q * d, k, 0, 0},
+                      {GemmGroup::Sum, q, d, b * k, 0, 1},
+                      {GemmGroup::Rows, d, 1, 0, k},
+                      {GemmGroup::Columns, k, 0, 1, 1}};
   // bi,bj->ijb: the batch letter is the adjacent one of the result
-  descs[4].letters = {{GemmGroup::Batch, b, q, k, 1}, {GemmGroup::Rows, q, 1, 0, k * b}, {GemmGroup::Columns, k, 0, 1, b}};
+  descs[4].letters = {
+      {GemmGroup::Batch, b, q, k, 1}, {GemmGroup::Rows, q, 1, 0, k * b}, {GemmGroup::Columns, k, 0, 1, b}};
   // mb,na->abmn with reversed rows: two letters each of rows and columns, a sum of one term
-  descs[5].letters = {{GemmGroup::Rows, q, -h, 0, k},          {GemmGroup::Rows, h, 1, 0, q * k},
-                      {GemmGroup::Columns, k, 0, b, 1}, {GemmGroup::Columns, b, 0, 1, h * q * k}};
+  descs[5].letters = {{GemmGroup::Rows, q, -h, 0, k},
+                      {GemmGroup::Rows, h, 1, 0, q * k},
+                      {GemmGroup::Columns, k, 0, b, 1},
+                      {GemmGroup::Columns, b, 0, 1, h * q * k}};
   checkAll(descs, *target_, {3, 9});
   checkAll(descs, *target_, {2, 4});
   checkAll(descs, *target_, {0, 9});
@@ -332,7 +355,8 @@ TEST_P(GemmOnCpu, BatchesAndManyLetters) {
 // The same operands, cut in M and in N: every element keeps its bits.
 TEST_P(GemmOnCpu, SplitsKeepBits) {
   const std::int64_t m = 67, n = 121, k = 1300;
-  const std::int64_t cuts[][4] = {{0, 67, 0, 121}, {0, 20, 0, 121}, {20, 67, 0, 121}, {0, 67, 0, 3}, {0, 67, 3, 121}, {66, 67, 5, 90}};
+  const std::int64_t cuts[][4] = {{0, 67, 0, 121}, {0, 20, 0, 121}, {20, 67, 0, 121},
+                                  {0, 67, 0, 3},   {0, 67, 3, 121}, {66, 67, 5, 90}};
   std::vector<GemmPlan> plans;
   for (const auto& cut : cuts) {
     GemmDesc desc = plain(GemmElement::F32, m, n, k, 0);
@@ -392,7 +416,8 @@ TEST(GemmEpilogue, RunsOnceOnEveryFinishedElement) {
   const std::unique_ptr<Target> target = targetFor("native");
   const std::int64_t batch = 2, m = 45, n = 70, k = 1500;
   GemmDesc desc = plain(GemmElement::F32, m, n, k, 0);
-  desc.letters.push_back({.group = GemmGroup::Batch, .size = batch, .strideA = m * k, .strideB = n * k, .strideC = m * n});
+  desc.letters.push_back(
+      {.group = GemmGroup::Batch, .size = batch, .strideA = m * k, .strideB = n * k, .strideC = m * n});
   const GemmPlan plan = planGemm(desc, target->shape());
   const GemmProgram program({plan}, *target);
   Operands<float> once(desc, 1, plan), doubled(desc, 1, plan);
@@ -400,7 +425,8 @@ TEST(GemmEpilogue, RunsOnceOnEveryFinishedElement) {
   gshard_rt_gemm_desc withEpilogue = *program.desc(0);
   withEpilogue.epilogue = &doubleFinished;
   EpilogueUse use{doubled.origin(2), n, 1, m * n, std::vector<int>(static_cast<std::size_t>(batch * m * n), 0)};
-  gshard_rt_gemm(&withEpilogue, doubled.origin(0), doubled.origin(1), doubled.origin(2), doubled.workspace(), nullptr, &use, 0, 1);
+  gshard_rt_gemm(&withEpilogue, doubled.origin(0), doubled.origin(1), doubled.origin(2), doubled.workspace(), nullptr,
+                 &use, 0, 1);
   for (std::int64_t i = 0; i < batch * m * n; ++i) {
     ASSERT_EQ(1, use.calls[static_cast<std::size_t>(i)]) << i;
     ASSERT_EQ(2 * once.origin(2)[i], doubled.origin(2)[i]) << i;
@@ -411,20 +437,23 @@ TEST(GemmEpilogue, RunsOnceOnEveryFinishedElement) {
 
 TEST(GemmPlan, TileFollowsTheRegisters) {
   const GemmDesc desc = plain(GemmElement::F32, 1024, 1024, 1024, 0);
-  TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
+  TargetShape avx512{
+      .vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
   GemmPlan plan = planGemm(desc, avx512);
   EXPECT_EQ(14, plan.height);
   EXPECT_EQ(32, plan.width);
   EXPECT_EQ(74, plan.panelsM);
   EXPECT_EQ(1024, plan.blockK);
-  TargetShape avx2{.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 1 << 19, .hasFma = true, .hasMaskedLoads = true};
+  TargetShape avx2{
+      .vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 1 << 19, .hasFma = true, .hasMaskedLoads = true};
   plan = planGemm(desc, avx2);
   EXPECT_EQ(4, plan.height);
   EXPECT_EQ(24, plan.width);
 }
 
 TEST(GemmPlan, FewRowsGiveOneFlatPanel) {
-  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
+  const TargetShape avx512{
+      .vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
   const GemmPlan plan = planGemm(plain(GemmElement::F32, 8, 4096, 1024, 0), avx512);
   EXPECT_EQ(8, plan.height);
   EXPECT_EQ(48, plan.width);
@@ -433,7 +462,8 @@ TEST(GemmPlan, FewRowsGiveOneFlatPanel) {
 }
 
 TEST(GemmPlan, SkinnyAndTransposedReadsTheLargeOperandInPlace) {
-  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
+  const TargetShape avx512{
+      .vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
   const GemmPlan plan = planGemm(plain(GemmElement::F32, 16, 784, 512, 2), avx512);
   EXPECT_TRUE(plan.swapped);
   EXPECT_TRUE(plan.scatterC);
@@ -442,7 +472,8 @@ TEST(GemmPlan, SkinnyAndTransposedReadsTheLargeOperandInPlace) {
 }
 
 TEST(GemmPlan, HeightsAreBalanced) {
-  const TargetShape avx512{.vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
+  const TargetShape avx512{
+      .vectorBytes = 64, .vectorRegisters = 32, .l2Bytes = 1 << 20, .hasFma = true, .hasMaskedLoads = true};
   const GemmPlan plan = planGemm(plain(GemmElement::F32, 128, 1024, 64, 0), avx512);
   EXPECT_EQ(13, plan.height);
   EXPECT_EQ(10, plan.panelsM);
@@ -473,7 +504,8 @@ TEST(GemmPlan, LettersMergeOnlyInAllOperands) {
 TEST(GemmPlan, NineLoopsDoNotFit) {
   GemmDesc desc = plain(GemmElement::F32, 4, 4, 4, 0);
   for (std::int64_t i = 0; i < 9; ++i) {
-    desc.letters.push_back({.group = GemmGroup::Batch, .size = 2, .strideA = 100 + i * i, .strideB = 70 + i, .strideC = 16 << i});
+    desc.letters.push_back(
+        {.group = GemmGroup::Batch, .size = 2, .strideA = 100 + i * i, .strideB = 70 + i, .strideC = 16 << i});
   }
   EXPECT_FALSE(gemmFits(desc));
 }
@@ -503,7 +535,8 @@ TEST(GemmObjects, KernelsUseTheWidestVectorsWithoutSpills) {
   const std::pair<const char*, const char*> targets[] = {{"x86-64-v4", "zmm"}, {"x86-64-v3", "ymm"}};
   for (const auto& [cpu, reg] : targets) {
     const std::unique_ptr<Target> target = targetFor(cpu, "x86_64-linux-gnu");
-    const std::string text = gemmAssembly({planGemm(plain(GemmElement::F32, 1400, 1440, 500, 0), target->shape())}, *target);
+    const std::string text =
+        gemmAssembly({planGemm(plain(GemmElement::F32, 1400, 1440, 500, 0), target->shape())}, *target);
     const std::size_t begin = text.find("gshard_gemm_kernel_f32");
     const std::string kernel = text.substr(begin, text.find(".Lfunc_end", begin) - begin);
     EXPECT_NE(std::string::npos, kernel.find("vfmadd"));

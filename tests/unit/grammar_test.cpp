@@ -22,7 +22,8 @@ class Listener : public antlr4::BaseErrorListener {
   void reportAmbiguity(antlr4::Parser* parser, const antlr4::dfa::DFA& dfa, size_t start, size_t stop, bool,
                        const antlrcpp::BitSet&, antlr4::atn::ATNConfigSet*) override {
     const std::string rule = parser->getRuleNames()[dfa.atnStartState->ruleIndex];
-    found += "ambiguity in " + rule + ": " + parser->getTokenStream()->getText(antlr4::misc::Interval(start, stop)) + "\n";
+    found +=
+        "ambiguity in " + rule + ": " + parser->getTokenStream()->getText(antlr4::misc::Interval(start, stop)) + "\n";
   }
   std::string found;
 };

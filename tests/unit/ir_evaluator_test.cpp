@@ -1,9 +1,8 @@
 // The evaluator on simulated devices: pending sums, collectives and their bytes, rows, run-time errors; and its checks.
-#include "ir_harness.h"
-
 #include <cmath>
 
 #include "ir/random_values.h"
+#include "ir_harness.h"
 #include "runtime/element_type.h"
 #include "runtime/random_values.h"
 #include "support/check.h"
@@ -78,7 +77,11 @@ func @f(%x: f32[6, 2] SPLIT row 0) rows 6 blocks 0 {
     return parseText(result);
   };
   const Module global = filled({{"MESH", ""}, {"SPLIT", ""}, {"PENDINGMAX", ""}, {"PENDING", ""}, {"WHOLE", ""}});
-  const Module spmd = filled({{"MESH", "mesh [x: 4]"}, {"SPLIT", "{[x, _]}"}, {"PENDINGMAX", "{[_], max: x}"}, {"PENDING", "{[_], sum: x}"}, {"WHOLE", "{[]}"}});
+  const Module spmd = filled({{"MESH", "mesh [x: 4]"},
+                              {"SPLIT", "{[x, _]}"},
+                              {"PENDINGMAX", "{[_], max: x}"},
+                              {"PENDING", "{[_], sum: x}"},
+                              {"WHOLE", "{[]}"}});
   EvalOptions options;
   options.rows = 3;
   options.totalRows = 21;
@@ -103,7 +106,8 @@ func @f(%t: f32[5, 2] {[x, _]}, %i: i32[3] {[y]}, %u: f32[3, 2] {[y, _]}) {
 })");
   ASSERT_EQ(verify(module, Form::Spmd), std::nullopt);
   const Tensor table = tensorOf({DType::F32, {5, 2}}, {0, -0.0, 2, 3, 4, 5, 6, 7, 8, 9});
-  const EvalResult result = run(module, {table, tensorOf({DType::I32, {3}}, {0, 4, 0}), tensorOf({DType::F32, {3, 2}}, {1, 1, 2, 2, 3, 3})});
+  const EvalResult result =
+      run(module, {table, tensorOf({DType::I32, {3}}, {0, 4, 0}), tensorOf({DType::F32, {3, 2}}, {1, 1, 2, 2, 3, 3})});
   EXPECT_EQ(numbersOf(result.results[0]), (Numbers{0, 0, 8, 9, 0, 0}));
   EXPECT_TRUE(std::signbit(result.results[0].floats[1])) << "the bits of a looked-up -0 survive the masked sum";
   EXPECT_EQ(numbersOf(result.results[1]), (Numbers{4, 4, 2, 3, 4, 5, 6, 7, 10, 11}));
@@ -113,17 +117,23 @@ TEST(Evaluator, RunTimeErrorsAreTheSameOnEveryMesh) {
   for (const char* sharding : {"", "{[x]}"}) {
     const std::string s(sharding);
     const std::string whole = s.empty() ? "" : "{[_]}";
-    const Module module = parseText("mesh [x: 2]\nfunc @f(%t: i32[4] " + whole + ", %i: i32[4] " + s + ") {\n %y = take %t, %i {axis = 0} : i32[4] " + s +
+    const Module module = parseText("mesh [x: 2]\nfunc @f(%t: i32[4] " + whole + ", %i: i32[4] " + s +
+                                    ") {\n %y = take %t, %i {axis = 0} : i32[4] " + s +
                                     "\n %d = floordiv %y, %i : i32[4] " + s + "\n return %d\n}");
-    const EvalResult result = run(module, {tensorOf({DType::I32, {4}}, {5, 6, 7, 8}), tensorOf({DType::I32, {4}}, {1, 0, 9, -1})});
+    const EvalResult result =
+        run(module, {tensorOf({DType::I32, {4}}, {5, 6, 7, 8}), tensorOf({DType::I32, {4}}, {1, 0, 9, -1})});
     EXPECT_EQ(numbersOf(result.results[0]), (Numbers{6, 0, 0, -5}));
-    EXPECT_EQ(result.faults, (std::vector<std::string>{"index 9 is out of range for dim 0 of size 4", "integer division by zero"}));
+    EXPECT_EQ(result.faults,
+              (std::vector<std::string>{"index 9 is out of range for dim 0 of size 4", "integer division by zero"}));
   }
 }
 
 TEST(Evaluator, ABrokenTileRuleIsNoticed) {
-  // The slice needs elements that another device holds: as a local op it must not pass, neither here nor in the verifier.
-  const Module module = parseText("mesh [x: 2]\nfunc @f(%a: f32[4] {[x]}) {\n %s = slice %a {start = [2], limit = [4], step = [1]} : f32[2] {[x]}\n return %s\n}");
+  // The slice needs elements that another device holds: as a local op it must not pass, neither here nor in the
+  // verifier.
+  const Module module = parseText(
+      "mesh [x: 2]\nfunc @f(%a: f32[4] {[x]}) {\n %s = slice %a {start = [2], limit = [4], step = [1]} : f32[2] "
+      "{[x]}\n return %s\n}");
   EXPECT_NE(verify(module, Form::Spmd), std::nullopt);
   EXPECT_THROW(run(module, {tensorOf({DType::F32, {4}}, {0, 1, 2, 3})}), InternalError);
 }
@@ -136,7 +146,8 @@ func @f(%acc: f32[2] {[_], sum: x} accumulator 0, %g: f32[4, 2] {[x, _]}) accumu
   return %n accumulator 0 sum
 })");
   ASSERT_EQ(verify(module, Form::Spmd), std::nullopt);
-  const EvalResult result = run(module, {tensorOf({DType::F32, {2}}, {10, 20}), tensorOf({DType::F32, {4, 2}}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  const EvalResult result =
+      run(module, {tensorOf({DType::F32, {2}}, {10, 20}), tensorOf({DType::F32, {4, 2}}, {1, 2, 3, 4, 5, 6, 7, 8})});
   EXPECT_EQ(numbersOf(result.results[0]), (Numbers{26, 40}));
 }
 
@@ -145,10 +156,12 @@ TEST(Random, IsThatOfTheRuntime) {
   for (std::uint64_t i = 0; i < 40; ++i) {
     const RandomStream mine{0x123456789abcdefULL, 77, 3};
     const rv::Stream theirs{0x123456789abcdefULL, 77, 3};
-    EXPECT_EQ(randomUniform(mine, i, DType::F32, -0.3, 0.7), static_cast<double>(rv::uniformF32(theirs, i, -0.3f, 0.7f)));
+    EXPECT_EQ(randomUniform(mine, i, DType::F32, -0.3, 0.7),
+              static_cast<double>(rv::uniformF32(theirs, i, -0.3f, 0.7f)));
     EXPECT_EQ(randomUniform(mine, i, DType::F64, -0.3, 0.7), rv::uniformF64(theirs, i, -0.3, 0.7));
     const rv::NormalInputs inputs = rv::normalInputs(theirs, i);
-    EXPECT_EQ(randomNormal(mine, i, DType::F64), std::sqrt(-2.0 * std::log(inputs.radius)) * std::cos(6.283185307179586476925286766559 * inputs.angle));
+    EXPECT_EQ(randomNormal(mine, i, DType::F64),
+              std::sqrt(-2.0 * std::log(inputs.radius)) * std::cos(6.283185307179586476925286766559 * inputs.angle));
   }
 }
 

@@ -1,11 +1,11 @@
 // docs/ops.md says what the op table says. GSHARD_UPDATE_GOLDENS=1 rewrites it.
-#include "ir/op_reference.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "ir/op_reference.h"
 
 namespace gshard {
 namespace {

@@ -1,7 +1,6 @@
 // The pass manager: what it records, when it stops, and that no pass gets away with a broken module.
-#include "ir/pass_manager.h"
-
 #include "ir/diagnostics.h"
+#include "ir/pass_manager.h"
 #include "ir_harness.h"
 #include "support/check.h"
 
@@ -9,13 +8,22 @@ namespace gshard {
 namespace {
 using testing_ir::parseText;
 
-constexpr const char* kProgram = "func @f(%x: f32[2]) -> f32[2] {\n  %y = neg %x : f32[2]\n  %z = neg %x : f32[2]\n  return %z\n}\n";
+constexpr const char* kProgram =
+    "func @f(%x: f32[2]) -> f32[2] {\n  %y = neg %x : f32[2]\n  %z = neg %x : f32[2]\n  return %z\n}\n";
 
-void dropUnused(Module& module, PassContext&) { eraseUnused(module.functions[0]); }
+void dropUnused(Module& module, PassContext&) {
+  eraseUnused(module.functions[0]);
+}
 void doNothing(Module&, PassContext&) {}
-void breakTypes(Module& module, PassContext&) { module.functions[0].values[1].type.shape = {3}; }
-void complain(Module&, PassContext& context) { context.diag.emit({}, diag::SliceStep, 0); }
-void fail(Module&, PassContext&) { GSHARD_UNREACHABLE("on purpose"); }
+void breakTypes(Module& module, PassContext&) {
+  module.functions[0].values[1].type.shape = {3};
+}
+void complain(Module&, PassContext& context) {
+  context.diag.emit({}, diag::SliceStep, 0);
+}
+void fail(Module&, PassContext&) {
+  GSHARD_UNREACHABLE("on purpose");
+}
 
 constexpr Pass kDropUnused{"drop-unused", "", &dropUnused};
 constexpr Pass kNothing{"nothing", "", &doNothing};

@@ -1,7 +1,6 @@
 // Meshes, shardings, factors and the SPMD rule of ops.
-#include "ir_harness.h"
-
 #include "ir/op_reference.h"
+#include "ir_harness.h"
 
 namespace gshard {
 namespace {
@@ -20,14 +19,15 @@ TEST(Mesh, CoordinatesAndPieces) {
   const AxisRef both[] = {minor, wholeAxis(kMesh, 0)};
   const std::vector<std::int64_t> group = groupOf(kMesh, both, 7);
   EXPECT_EQ(group, (std::vector<std::int64_t>{4, 16, 5, 17, 6, 18, 7, 19}));
-  for (std::size_t i = 0; i < group.size(); ++i) EXPECT_EQ(partIndex(kMesh, both, group[i]), static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < group.size(); ++i)
+    EXPECT_EQ(partIndex(kMesh, both, group[i]), static_cast<std::int64_t>(i));
 }
 
 TEST(Mesh, TheTileRule) {
   EXPECT_EQ(partSize(7, 3), 3);
   EXPECT_EQ(tileOf(7, 3, 2).offset, 6);
   EXPECT_EQ(tileOf(7, 3, 2).live, 1);
-  EXPECT_EQ(tileOf(5, 4, 3).offset, 5);         // 2 2 1 and an empty part
+  EXPECT_EQ(tileOf(5, 4, 3).offset, 5);  // 2 2 1 and an empty part
   EXPECT_EQ(tileOf(5, 4, 3).live, 0);
 }
 
@@ -55,13 +55,17 @@ std::string factorsText(const std::string& args, const std::string& line) {
 TEST(Factors, OfEveryKind) {
   EXPECT_EQ(factorsText("%a: f32[4, 5], %b: f32[5, 6]", "%y = contract \"ik,kj->ij\" %a, %b : f32[4, 6]"),
             "[i, k], [k, j] -> [i, j] {i=4, j=6, k=5 reduce(sum)}");
-  EXPECT_EQ(factorsText("%a: f32[4, 5], %b: f32[5]", "%y = add %a, %b : f32[4, 5]"), "[a, b], [b] -> [a, b] {a=4, b=5}");
+  EXPECT_EQ(factorsText("%a: f32[4, 5], %b: f32[5]", "%y = add %a, %b : f32[4, 5]"),
+            "[a, b], [b] -> [a, b] {a=4, b=5}");
   EXPECT_EQ(factorsText("%a: f32[6, 4]", "%y = reshape %a : f32[3, 8]"), "[ab, c] -> [a, bc] {a=3, b=2, c=4}");
   EXPECT_EQ(factorsText("%a: f32[12, 5]", "%y = reshape %a : f32[60]"), "[a, b] -> [ab] {a=12, b=5}");
-  EXPECT_EQ(factorsText("%a: f32[4, 3]", "%y = reshape %a : f32[3, 4]"), "[a, d] -> [b, c] {a=4 window, b=3 window, c=4 window, d=3 window}");
-  EXPECT_EQ(factorsText("%a: f32[5, 7], %i: i32[2]", "%y = take %a, %i {axis = 0} : f32[2, 7]"), "[a, b], [c] -> [c, b] {a=5 lookup(sum), b=7, c=2}");
+  EXPECT_EQ(factorsText("%a: f32[4, 3]", "%y = reshape %a : f32[3, 4]"),
+            "[a, d] -> [b, c] {a=4 window, b=3 window, c=4 window, d=3 window}");
+  EXPECT_EQ(factorsText("%a: f32[5, 7], %i: i32[2]", "%y = take %a, %i {axis = 0} : f32[2, 7]"),
+            "[a, b], [c] -> [c, b] {a=5 lookup(sum), b=7, c=2}");
   EXPECT_EQ(factorsText("%a: f32[5, 7]", "%y = argmax %a {axis = 1} : i32[5]"), "[a, b] -> [a] {a=5, b=7 candidates}");
-  EXPECT_EQ(factorsText("%a: f32[5, 7]", "%y = slice %a {start = [0, 1], limit = [5, 7], step = [1, 2]} : f32[5, 3]"), "[a, b] -> [a, b] {a=5, b=7 window}");
+  EXPECT_EQ(factorsText("%a: f32[5, 7]", "%y = slice %a {start = [0, 1], limit = [5, 7], step = [1, 2]} : f32[5, 3]"),
+            "[a, b] -> [a, b] {a=5, b=7 window}");
 }
 
 TEST(Factors, AxesFallOnThemMajorFirst) {
@@ -70,9 +74,10 @@ TEST(Factors, AxesFallOnThemMajorFirst) {
   const auto place = [&](std::vector<AxisRef> axes) { return axesOfFactors(factors, {0, 1}, 24, axes); };
   const AxisRef a{0, 1, 2}, whole{1, 1, 12}, four{1, 1, 4}, three{1, 4, 3};
   EXPECT_EQ(place({a}), (std::vector<std::vector<AxisRef>>{{a}, {}}));
-  EXPECT_EQ(place({whole}), (std::vector<std::vector<AxisRef>>{{four}, {three}}));           // cut where the factor ends
-  EXPECT_EQ(place({a, AxisRef{1, 1, 2}, AxisRef{1, 2, 6}}), (std::vector<std::vector<AxisRef>>{{a, AxisRef{1, 1, 2}}, {AxisRef{1, 2, 6}}}));
-  EXPECT_EQ(place({AxisRef{1, 1, 3}}), std::nullopt);      // 8 elements per part are not whole rows of 6
+  EXPECT_EQ(place({whole}), (std::vector<std::vector<AxisRef>>{{four}, {three}}));  // cut where the factor ends
+  EXPECT_EQ(place({a, AxisRef{1, 1, 2}, AxisRef{1, 2, 6}}),
+            (std::vector<std::vector<AxisRef>>{{a, AxisRef{1, 1, 2}}, {AxisRef{1, 2, 6}}}));
+  EXPECT_EQ(place({AxisRef{1, 1, 3}}), std::nullopt);  // 8 elements per part are not whole rows of 6
 }
 
 std::optional<std::string> spmdFault(const std::string& text) {
@@ -81,27 +86,39 @@ std::optional<std::string> spmdFault(const std::string& text) {
 }
 
 TEST(SpmdRule, AcceptsAndRefuses) {
-  EXPECT_EQ(spmdFault("%x: f32[4, 6] {[a, b]}, %v: f32[6] {[b]}) {\n %y = add %x, %v : f32[4, 6] {[a, b]}"), std::nullopt);
-  EXPECT_NE(spmdFault("%x: f32[4, 6] {[a, b]}, %v: f32[6] {[_]}) {\n %y = add %x, %v : f32[4, 6] {[a, b]}"), std::nullopt);
-  EXPECT_NE(spmdFault("%x: f32[4, 6] {[a, _]}, %v: f32[6] {[a]}) {\n %y = add %x, %v : f32[4, 6] {[a, _]}"), std::nullopt);
-  EXPECT_EQ(spmdFault("%x: f32[4, 6] {[_, a]}, %w: f32[6, 2] {[a, b]}) {\n %y = contract \"ik,kj->ij\" %x, %w : f32[4, 2] {[_, b], sum: a}"), std::nullopt);
-  EXPECT_NE(spmdFault("%x: f32[4, 6] {[_, a]}, %w: f32[6, 2] {[a, b]}) {\n %y = contract \"ik,kj->ij\" %x, %w : f32[4, 2] {[_, b]}"), std::nullopt);
+  EXPECT_EQ(spmdFault("%x: f32[4, 6] {[a, b]}, %v: f32[6] {[b]}) {\n %y = add %x, %v : f32[4, 6] {[a, b]}"),
+            std::nullopt);
+  EXPECT_NE(spmdFault("%x: f32[4, 6] {[a, b]}, %v: f32[6] {[_]}) {\n %y = add %x, %v : f32[4, 6] {[a, b]}"),
+            std::nullopt);
+  EXPECT_NE(spmdFault("%x: f32[4, 6] {[a, _]}, %v: f32[6] {[a]}) {\n %y = add %x, %v : f32[4, 6] {[a, _]}"),
+            std::nullopt);
+  EXPECT_EQ(spmdFault("%x: f32[4, 6] {[_, a]}, %w: f32[6, 2] {[a, b]}) {\n %y = contract \"ik,kj->ij\" %x, %w : f32[4, "
+                      "2] {[_, b], sum: a}"),
+            std::nullopt);
+  EXPECT_NE(spmdFault("%x: f32[4, 6] {[_, a]}, %w: f32[6, 2] {[a, b]}) {\n %y = contract \"ik,kj->ij\" %x, %w : f32[4, "
+                      "2] {[_, b]}"),
+            std::nullopt);
   // A pending sum goes through neg and a product with a whole value, not through exp or a product with itself.
   const std::string pending = "%x: f32[4, 6] {[_, a]}) {\n %p = reduce sum %x {dims = [1]} : f32[4] {[_], sum: a}\n ";
   EXPECT_EQ(spmdFault(pending + "%y = neg %p : f32[4] {[_], sum: a}"), std::nullopt);
   EXPECT_NE(spmdFault(pending + "%y = neg %p : f32[4] {[_]}"), std::nullopt);
   EXPECT_NE(spmdFault(pending + "%y = exp %p : f32[4] {[_], sum: a}"), std::nullopt);
   EXPECT_NE(spmdFault(pending + "%y = mul %p, %p : f32[4] {[_], sum: a}"), std::nullopt);
-  EXPECT_EQ(spmdFault("%x: f32[4] {[_]}) {\n %y = constant {value = 0.0} : f32[4] {[_]}\n %p = make_partial %x {axes = [b], reduction = \"sum\"} : f32[4] {[_], sum: b}\n "
-                      "%q = mul %p, %y : f32[4] {[_], sum: b}"), std::nullopt);
+  EXPECT_EQ(spmdFault("%x: f32[4] {[_]}) {\n %y = constant {value = 0.0} : f32[4] {[_]}\n %p = make_partial %x {axes = "
+                      "[b], reduction = \"sum\"} : f32[4] {[_], sum: b}\n "
+                      "%q = mul %p, %y : f32[4] {[_], sum: b}"),
+            std::nullopt);
   // Reshape: local only where parts hold the same flat indices.
   EXPECT_EQ(spmdFault("%x: f32[4, 6] {[a, _]}) {\n %y = reshape %x : f32[24] {[a]}"), std::nullopt);
   EXPECT_NE(spmdFault("%x: f32[3, 6] {[a, _]}) {\n %y = reshape %x : f32[18] {[a]}"), std::nullopt);
   EXPECT_EQ(spmdFault("%x: f32[4, 6] {[(a, b), _]}) {\n %y = reshape %x : f32[2, 12] {[a, b]}"), std::nullopt);
   // Collectives say which sharding follows.
-  EXPECT_NE(spmdFault("%x: f32[4, 6] {[(a, b), _]}) {\n %y = all_gather %x {axes = [a], dim = 0} : f32[4, 6] {[b, _]}"), std::nullopt);
-  EXPECT_EQ(spmdFault("%x: f32[4, 6] {[(a, b), _]}) {\n %y = all_gather %x {axes = [b], dim = 0} : f32[4, 6] {[a, _]}"), std::nullopt);
-  EXPECT_NE(spmdFault("%x: f32[5, 6] {[(a, b), _]}) {\n %y = all_gather %x {axes = [b], dim = 0} : f32[5, 6] {[a, _]}"), std::nullopt);  // 2 2 1 0 in 3 2
+  EXPECT_NE(spmdFault("%x: f32[4, 6] {[(a, b), _]}) {\n %y = all_gather %x {axes = [a], dim = 0} : f32[4, 6] {[b, _]}"),
+            std::nullopt);
+  EXPECT_EQ(spmdFault("%x: f32[4, 6] {[(a, b), _]}) {\n %y = all_gather %x {axes = [b], dim = 0} : f32[4, 6] {[a, _]}"),
+            std::nullopt);
+  EXPECT_NE(spmdFault("%x: f32[5, 6] {[(a, b), _]}) {\n %y = all_gather %x {axes = [b], dim = 0} : f32[5, 6] {[a, _]}"),
+            std::nullopt);  // 2 2 1 0 in 3 2
 }
 
 TEST(OpTable, IsComplete) {

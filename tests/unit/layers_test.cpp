@@ -69,9 +69,14 @@ TEST(House, LayersPointDownOnly) {
 
 // Outside libraries stay in their folders; ANTLR's and LLVM's headers most of all.
 TEST(House, OutsideLibrariesStayInTheirFolders) {
-  const std::map<std::string, std::set<std::string>> owners = {
-      {"<llvm/", {"codegen"}}, {"\"llvm/", {"codegen"}}, {"<antlr4-runtime", {"frontend"}}, {"\"antlr4-runtime", {"frontend"}},
-      {"<Eigen/", {"ir"}}, {"<CLI/", {"driver"}}, {"<mpi.h>", {"runtime"}}, {"<zlib.h>", {"runtime"}}};
+  const std::map<std::string, std::set<std::string>> owners = {{"<llvm/", {"codegen"}},
+                                                               {"\"llvm/", {"codegen"}},
+                                                               {"<antlr4-runtime", {"frontend"}},
+                                                               {"\"antlr4-runtime", {"frontend"}},
+                                                               {"<Eigen/", {"ir"}},
+                                                               {"<CLI/", {"driver"}},
+                                                               {"<mpi.h>", {"runtime"}},
+                                                               {"<zlib.h>", {"runtime"}}};
   for (const auto& [folder, unused] : kMayInclude) {
     for (const fs::path& path : sourcesOf(kRoot / folder)) {
       for (const std::string& line : linesOf(path)) {
@@ -89,12 +94,14 @@ TEST(House, OutsideLibrariesStayInTheirFolders) {
 }
 
 TEST(House, NoFileIsOver700LinesAndEachSaysWhatItIs) {
-  for (const char* folder : {"support", "frontend", "ir", "sema", "partition", "codegen", "runtime", "driver", "tests", "bench"}) {
+  for (const char* folder :
+       {"support", "frontend", "ir", "sema", "partition", "codegen", "runtime", "driver", "tests", "bench"}) {
     for (const fs::path& path : sourcesOf(kRoot / folder)) {
       const std::vector<std::string> lines = linesOf(path);
       EXPECT_LE(lines.size(), 700u) << path.lexically_relative(kRoot);
       ASSERT_FALSE(lines.empty()) << path;
-      EXPECT_TRUE(lines[0].starts_with("//") || lines[0].starts_with("/*")) << path.lexically_relative(kRoot) << " opens without saying what it is";
+      EXPECT_TRUE(lines[0].starts_with("//") || lines[0].starts_with("/*"))
+          << path.lexically_relative(kRoot) << " opens without saying what it is";
     }
   }
 }
@@ -115,7 +122,8 @@ TEST(House, LibrariesNeitherPrintNorExit) {
 }
 
 TEST(House, CMakeStaysWithTargets) {
-  const char* banned[] = {"include_directories(", "link_libraries(", "add_definitions(", "add_compile_options(", "file(GLOB", "FetchContent"};
+  const char* banned[] = {"include_directories(", "link_libraries(", "add_definitions(",
+                          "add_compile_options(", "file(GLOB",       "FetchContent"};
   for (const auto& entry : fs::recursive_directory_iterator(kRoot)) {
     const fs::path relative = entry.path().lexically_relative(kRoot);
     const std::string first = relative.begin()->string();

@@ -10,7 +10,8 @@
 namespace gshard {
 namespace {
 
-// All shardings of `rank` dims over the whole axes of `mesh`: every axis unused or appended to some dim, in every order.
+// All shardings of `rank` dims over the whole axes of `mesh`: every axis unused or appended to some dim, in every
+// order.
 void extend(const Mesh& mesh, Sharding sharding, std::vector<bool> used, std::vector<Sharding>& out) {
   out.push_back(sharding);
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
@@ -51,8 +52,10 @@ void checkPlan(const Mesh& mesh, const Type& type, const Sharding& from, const S
 }
 
 TEST(Reshard, EveryPairOnSmallMeshesMeetsTheLowerBound) {
-  const Mesh meshes[] = {{{{"x", 2}}}, {{{"x", 3}}}, {{{"x", 2}, {"y", 2}}}, {{{"x", 2}, {"y", 3}}}, {{{"x", 4}, {"y", 2}}}};
-  const Type types[] = {{DType::F32, {12}}, {DType::F32, {7}}, {DType::F32, {8, 12}}, {DType::I32, {5, 3}}, {DType::U8, {2, 9}}};
+  const Mesh meshes[] = {
+      {{{"x", 2}}}, {{{"x", 3}}}, {{{"x", 2}, {"y", 2}}}, {{{"x", 2}, {"y", 3}}}, {{{"x", 4}, {"y", 2}}}};
+  const Type types[] = {
+      {DType::F32, {12}}, {DType::F32, {7}}, {DType::F32, {8, 12}}, {DType::I32, {5, 3}}, {DType::U8, {2, 9}}};
   for (const Mesh& mesh : meshes) {
     for (const Type& type : types) {
       const std::vector<Sharding> shardings = allShardings(mesh, type.rank());
@@ -73,7 +76,7 @@ TEST(Reshard, PartialIsReducedOnceAndScatteredWhereTheTargetIsSplit) {
   ReshardPlan plan = planReshard(mesh, type, from, to);
   ASSERT_EQ(plan.steps.size(), 1u);
   EXPECT_EQ(plan.steps[0].kind, OpKind::ReduceScatter);
-  EXPECT_EQ(plan.bytesMax, 3 * 2 * 8 * 4);                       // T09: 192 bytes, where all_reduce moves 384
+  EXPECT_EQ(plan.bytesMax, 3 * 2 * 8 * 4);  // T09: 192 bytes, where all_reduce moves 384
   plan = planReshard(mesh, type, from, Sharding::replicated(2));
   ASSERT_EQ(plan.steps.size(), 1u);
   EXPECT_EQ(plan.steps[0].kind, OpKind::AllReduce);
@@ -186,7 +189,7 @@ TEST(Reshard, ShardyCasesMeetTheirLowerBounds) {
     std::stringstream parts(line);
     for (std::string cell; std::getline(parts, cell, '\t');) cells.push_back(cell);
     ASSERT_EQ(cells.size(), 8u);
-    if (line.find(":ids=") != std::string::npos) continue;         // device lists come later
+    if (line.find(":ids=") != std::string::npos) continue;  // device lists come later
     const ParsedMesh before = parseMesh(cells[2]), after = parseMesh(cells[4]);
     if (before.devices != after.devices || cells[2].find("empty") != std::string::npos) continue;
     SCOPED_TRACE(cells[0]);
@@ -194,7 +197,8 @@ TEST(Reshard, ShardyCasesMeetTheirLowerBounds) {
     std::stringstream shape(cells[1]);
     for (std::string size; std::getline(shape, size, 'x');) type.shape.push_back(std::stoll(size));
     const Mesh mesh{{{"d", before.devices}}};
-    const Sharding from = canonical(mesh, parseSharding(cells[3], before)), to = canonical(mesh, parseSharding(cells[5], after));
+    const Sharding from = canonical(mesh, parseSharding(cells[3], before)),
+                   to = canonical(mesh, parseSharding(cells[5], after));
     const ReshardPlan plan = planReshard(mesh, type, from, to);
     const double mean = static_cast<double>(plan.bytesTotal) / static_cast<double>(4 * before.devices);
     EXPECT_NEAR(mean, std::stod(cells[6]), 1e-9);

@@ -181,7 +181,7 @@ TEST_F(Feeding, SeededWithoutData) {
   const Array values = fed(FeedProgram(1, 0), Options{}, RowRange{0, 6, 0, 0, false});
   for (std::int64_t i = 0; i < 48; ++i) EXPECT_TRUE(asDouble(values, i) >= 0 && asDouble(values, i) < 1);
   const Array next = fed(FeedProgram(1, 0), Options{}, RowRange{0, 6, 0, 1, false});
-  EXPECT_TRUE(values.bytes == next.bytes);                // the same in every step: a benchmark measures the program
+  EXPECT_TRUE(values.bytes == next.bytes);  // the same in every step: a benchmark measures the program
 }
 
 TEST_F(Feeding, ChecksWhatItIsGiven) {

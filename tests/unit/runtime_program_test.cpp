@@ -101,7 +101,8 @@ TEST_F(SampleProgram, ResumesWhereItStopped) {
 
 TEST_F(SampleProgram, MpiGivesTheSameBits) {
   if (GSHARD_MPIRUN[0] == '\0') GTEST_SKIP() << "SKIP: built without MPI";
-  const std::string launcher = std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " --oversubscribe -n 2";
+  const std::string launcher =
+      std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " --oversubscribe -n 2";
   ASSERT_EQ(run("train --steps 5 --checkpoint local -q").code, 0);
   for (const char* transport : {"mpi", "mpi-messages"}) {
     const Outcome outcome =
@@ -112,8 +113,8 @@ TEST_F(SampleProgram, MpiGivesTheSameBits) {
   }
   write("x.csv", kCsv);
   EXPECT_EQ(run("predict --input x=x.csv", launcher).out, run("predict --input x=x.csv").out);
-  const Outcome wrong =
-      run("train", std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN + " --oversubscribe -n 3");
+  const Outcome wrong = run("train", std::string("env GSHARD_RUNTIME='") + GSHARD_MPI_FOLDER + "' " + GSHARD_MPIRUN +
+                                         " --oversubscribe -n 3");
   EXPECT_EQ(wrong.code, 2) << wrong.err;
   EXPECT_NE(wrong.err.find("started with 3 devices, but compiled for 2"), std::string::npos) << wrong.err;
   const Outcome fault = run("pick", launcher);

@@ -26,7 +26,7 @@ TEST(Source, LinesAndColumnsCountCodePoints) {
   SourceManager sources;
   const FileId file = sources.addFile("a.gsd", "let é = 1\r\n\n  x");
   EXPECT_EQ(sources.lineColumn(file, 0), (LineColumn{1, 1}));
-  EXPECT_EQ(sources.lineColumn(file, 7), (LineColumn{1, 7}));   // after the two bytes of é
+  EXPECT_EQ(sources.lineColumn(file, 7), (LineColumn{1, 7}));  // after the two bytes of é
   EXPECT_EQ(sources.lineText(file, 1), "let é = 1");
   EXPECT_EQ(sources.lineText(file, 2), "");
   EXPECT_EQ(sources.lineText(file, 3), "  x");
@@ -64,16 +64,18 @@ TEST(Diagnostics, TypedArgumentsAndCounts) {
 // The first mock-up of ux.md section 2, letter by letter but for the column of the tags.
 TEST(Render, MockUpOfTheDesign) {
   SourceManager sources;
-  const FileId file = sources.addFile(
-      "digits_mlp.gsd", std::string(10, '\n') + "    param w1: f32[hidden, inputs]  @split(1, model) = glorot_uniform()\n" +
-                            std::string(5, '\n') + "        let h = relu(matmul(x, w1) + b1)\n");
+  const FileId file =
+      sources.addFile("digits_mlp.gsd", std::string(10, '\n') +
+                                            "    param w1: f32[hidden, inputs]  @split(1, model) = glorot_uniform()\n" +
+                                            std::string(5, '\n') + "        let h = relu(matmul(x, w1) + b1)\n");
   CollectingSink sink;
-  sink.emit(rangeOf(sources, file, "w1", 1), Diag<>{"E0312", Severity::Error, "X", "inner dims of `matmul` are 64 and 256"})
+  sink.emit(rangeOf(sources, file, "w1", 1),
+            Diag<>{"E0312", Severity::Error, "X", "inner dims of `matmul` are 64 and 256"})
       .primaryLabel("f32[256, 64]: dim 0 is `hidden` = 256")
       .label(rangeOf(sources, file, "hidden, inputs"), "shape of `w1` written here")
-      .label(rangeOf(sources, file, "x, w1").known() ? SourceRange{file, rangeOf(sources, file, "x, w1").begin,
-                                                                   rangeOf(sources, file, "x, w1").begin + 1}
-                                                     : SourceRange{},
+      .label(rangeOf(sources, file, "x, w1").known()
+                 ? SourceRange{file, rangeOf(sources, file, "x, w1").begin, rangeOf(sources, file, "x, w1").begin + 1}
+                 : SourceRange{},
              "f32[64, 64]: dim 1 is `inputs` = 64")
       .note("they must be equal")
       .fix("swap the dims of `w1`", true, {{rangeOf(sources, file, "hidden, inputs"), "inputs, hidden"}})
@@ -126,12 +128,18 @@ TEST(Render, Json) {
   SourceManager sources;
   const FileId file = sources.addFile("a.gsd", "let x = y\n");
   CollectingSink sink;
-  sink.emit(rangeOf(sources, file, "y"), diag::Example, 1, "\xff").fix("f", false, {{rangeOf(sources, file, "x"), "z"}}).help("h");
+  sink.emit(rangeOf(sources, file, "y"), diag::Example, 1, "\xff")
+      .fix("f", false, {{rangeOf(sources, file, "x"), "z"}})
+      .help("h");
   const std::string json = renderJson(sink.diagnostics()[0], sources);
   EXPECT_TRUE(json.starts_with("{\"format\":1,\"code\":\"E0999\",\"level\":\"error\",\"message\":")) << json;
-  EXPECT_NE(json.find("\"byte_start\":8,\"byte_end\":9,\"line\":1,\"column\":9,\"end_line\":1,\"end_column\":10,\"primary\":true"),
-            std::string::npos) << json;
-  EXPECT_NE(json.find("\"applicability\":\"maybe-incorrect\",\"edits\":[{\"file\":\"a.gsd\",\"byte_start\":4"), std::string::npos);
+  EXPECT_NE(
+      json.find(
+          "\"byte_start\":8,\"byte_end\":9,\"line\":1,\"column\":9,\"end_line\":1,\"end_column\":10,\"primary\":true"),
+      std::string::npos)
+      << json;
+  EXPECT_NE(json.find("\"applicability\":\"maybe-incorrect\",\"edits\":[{\"file\":\"a.gsd\",\"byte_start\":4"),
+            std::string::npos);
   EXPECT_EQ(json.find('\n'), json.size() - 1);
 }
 

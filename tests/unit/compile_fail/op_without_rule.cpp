@@ -1,5 +1,5 @@
-// An OpDef that forgets a rule does not compile. With GSHARD_COMPLETE it has all of them and does, so that the failure is
-// known to come from the missing rule alone.
+// An OpDef that forgets a rule does not compile. With GSHARD_COMPLETE it has all of them and does, so that the failure
+// is known to come from the missing rule alone.
 #include "ir/op_rules.h"
 
 namespace gshard {
