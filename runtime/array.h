@@ -45,6 +45,9 @@ NamedArrays readSafetensors(const Bytes& bytes, const std::string& path);
 
 // Writers, atomic. The suffix chooses: .npy (exactly one array), .npz, .safetensors.
 void writeArrays(const std::string& path, const NamedArrays& arrays);
+// Throws what writeArrays would throw for `count` arrays, before anything is computed: a suffix that says no format, one
+// file for several arrays, a folder that cannot be written.
+void checkWritable(const std::string& path, std::size_t count);
 std::string npyText(const Array& array);  // header of an npy file
 void writeNpz(const std::string& path, const NamedArrays& arrays);
 

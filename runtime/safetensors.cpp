@@ -1,6 +1,9 @@
 // Safetensors; see safetensors.h.
 #include "runtime/safetensors.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -129,20 +132,35 @@ NamedArrays readSafetensors(const Bytes& bytes, const std::string& path) {
   return arrays;
 }
 
-void writeArrays(const std::string& path, const NamedArrays& arrays) {
-  const auto endsWith = [&](const std::string& suffix) {
-    return path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0;
-  };
-  if (endsWith(".safetensors")) return writeSafetensors(path, arrays);
-  if (endsWith(".npz")) return writeNpz(path, arrays);
-  if (!endsWith(".npy")) {
+namespace {
+
+bool endsWith(const std::string& path, const std::string& suffix) {
+  return path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+}  // namespace
+
+void checkWritable(const std::string& path, std::size_t count) {
+  const bool several = endsWith(path, ".safetensors") || endsWith(path, ".npz");
+  if (!several && !endsWith(path, ".npy")) {
     throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path,
                   std::string("a name ending in .npy, .npz or .safetensors"));
   }
-  if (arrays.size() != 1) {
+  if (!several && count != 1) {
     throw failure(kExitUsage, diag::OptionValue, std::string("-o"), path,
-                  ".npz or .safetensors, since there are " + std::to_string(arrays.size()) + " results");
+                  ".npz or .safetensors, since there are " + std::to_string(count) + " results");
   }
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  if (access(folder.c_str(), W_OK) != 0) {
+    throw failure(kExitIo, diag::FileUnwritable, path, std::string(std::strerror(errno)));
+  }
+}
+
+void writeArrays(const std::string& path, const NamedArrays& arrays) {
+  checkWritable(path, arrays.size());
+  if (endsWith(path, ".safetensors")) return writeSafetensors(path, arrays);
+  if (endsWith(path, ".npz")) return writeNpz(path, arrays);
   AtomicFile file(path);
   file.write(npyText(arrays[0].second));
   file.write(arrays[0].second.bytes.data(), arrays[0].second.bytes.size());

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "runtime/array.h"
 #include "runtime/failure.h"
 #include "runtime/program_text.h"
 
@@ -98,6 +99,19 @@ static void countSteps(Session& session) {
   session.steps = feed.hasData() ? batches * (epochs >= 0 ? epochs : 1) : 100;
 }
 
+// What an entry and its finish function write with -o.
+static std::size_t resultCount(const Session& session) {
+  std::size_t count = 0;
+  for (const gshard_rt_function* function : session.functions) {
+    for (const gshard_rt_function* part : {function, finishOf(session.program, *function)}) {
+      for (std::int64_t i = 0; part != nullptr && i < part->output_count; ++i) {
+        count += part->outputs[i].kind == GSHARD_RT_OUTPUT ? 1 : 0;
+      }
+    }
+  }
+  return count;
+}
+
 void prepareSession(Session& session) {
   chooseCommand(session);
   applySettings(session);
@@ -110,6 +124,9 @@ void prepareSession(Session& session) {
     }
   }
   const Options& options = session.options;
+  if (session.command == Command::Entry && !options.output.empty() && options.output != "-") {
+    checkWritable(options.output, resultCount(session));
+  }
   if (!options.init.empty()) session.parameters = loadParameters(session.program, options.init);
   const bool loads = session.command == Command::Train ? options.resume != "no" : !options.checkpoint.empty();
   if (loads) {

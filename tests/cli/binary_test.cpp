@@ -136,6 +136,10 @@ TEST_F(Cli, ThreeForFiles) {
   expectEnd(on(2)({"train", "--data", file("nowhere.npz")}), 3, {"nowhere.npz"});
   expectEnd(on(2)({"train", "--steps", "1", "--init", file("nowhere.npz")}), 3, {"nowhere.npz"});
   expectEnd(on(2)({"predict", "-o", file("nowhere/out.npz")}), 3, {"cannot write"});
+  // Told before any work: nothing is said of parameters yet.
+  const Outcome early = on(2)({"predict", "-o", file("out.txt")});
+  expectEnd(early, 2, {"a name ending in .npy, .npz or .safetensors"});
+  EXPECT_FALSE(has(early.all(), "parameters initialised")) << early.all();
   expectEnd(on(2)({"train", "--steps", "1", "--metrics", file("nowhere/m.jsonl")}), 3, {"cannot write"});
   expectEnd(on(2)({"eval", "--checkpoint", file("nowhere")}), 3, {"no checkpoint in"});
   std::ofstream(file("broken.npz")) << "PK\3\4 and then nothing";
