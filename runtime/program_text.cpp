@@ -120,6 +120,10 @@ const gshard_rt_function* entryNamed(const gshard_rt_program& program, const std
   for (const gshard_rt_function* function : functionsOf(program, GSHARD_RT_ENTRY)) {
     if (baseName(*function) == name || function->name == name) return function;
   }
+  // A trained entry by its name: as `eval` computes it.
+  for (const gshard_rt_function* function : functionsOf(program, GSHARD_RT_EVAL)) {
+    if (baseName(*function) == name && name != "train" && name != "eval") return function;
+  }
   return nullptr;
 }
 
@@ -128,7 +132,9 @@ std::vector<std::string> commandNames(const gshard_rt_program& program) {
   if (!functionsOf(program, GSHARD_RT_TRAIN).empty()) names.push_back("train");
   if (!functionsOf(program, GSHARD_RT_EVAL).empty()) names.push_back("eval");
   names.push_back("info");
-  for (const gshard_rt_function* function : functionsOf(program, GSHARD_RT_ENTRY)) names.push_back(baseName(*function));
+  for (const std::int64_t kind : {GSHARD_RT_EVAL, GSHARD_RT_ENTRY}) {
+    for (const gshard_rt_function* function : functionsOf(program, kind)) names.push_back(baseName(*function));
+  }
   return names;
 }
 
@@ -191,7 +197,8 @@ std::string helpText(const gshard_rt_program& program) {
   text += " [OPTIONS]\n";
   for (std::int64_t i = 0; i < program.function_count; ++i) {
     const gshard_rt_function& function = program.functions[i];
-    if (function.kind != GSHARD_RT_ENTRY || function.stage == GSHARD_RT_FINISH || function.input_count == 0) continue;
+    const bool named = function.kind == GSHARD_RT_ENTRY || function.kind == GSHARD_RT_TRAIN;
+    if (!named || function.stage == GSHARD_RT_FINISH || function.input_count == 0) continue;
     text += "\nInputs of " + baseName(function) + ":\n";
     for (std::int64_t j = 0; j < function.input_count; ++j) {
       const gshard_rt_input& input = function.inputs[j];

@@ -92,7 +92,7 @@ using Cli = BinaryTest;
 TEST_F(Cli, HelpIsOfThisModel) {
   const Outcome help = on(3)({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* part : {"usage: rows train|eval|info|predict|lookup|quotient", "x: f32[6@d, 5], tile f32[2, 5]",
+  for (const char* part : {"usage: rows train|eval|info|loss|predict|lookup|quotient", "x: f32[6@d, 5], tile f32[2, 5]",
                            "net.w1: f32[5, 7@d]", "batch: int = 6, needs gshardc -D", "lr", "learning rate"}) {
     EXPECT_TRUE(has(help.out, part)) << part << "\n" << help.out;
   }
@@ -136,6 +136,10 @@ TEST_F(Cli, ThreeForFiles) {
   expectEnd(on(2)({"train", "--data", file("nowhere.npz")}), 3, {"nowhere.npz"});
   expectEnd(on(2)({"train", "--steps", "1", "--init", file("nowhere.npz")}), 3, {"nowhere.npz"});
   expectEnd(on(2)({"predict", "-o", file("nowhere/out.npz")}), 3, {"cannot write"});
+  // A trained entry by its own name is what eval computes.
+  const Outcome named = on(2)({"loss", "-q"});
+  expectEnd(named, 0);
+  EXPECT_GT(std::strtod(named.out.c_str(), nullptr), 0) << named.all();
   // Told before any work: nothing is said of parameters yet.
   const Outcome early = on(2)({"predict", "-o", file("out.txt")});
   expectEnd(early, 2, {"a name ending in .npy, .npz or .safetensors"});
