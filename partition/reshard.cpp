@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/op_table.h"
 #include "partition/reshard_search.h"
 #include "support/check.h"
 
@@ -18,31 +19,8 @@ std::string describe(const Mesh& mesh, const std::vector<ReshardStep>& steps) {
     std::string axes;
     for (const AxisRef& ref : step.axes) axes += (axes.empty() ? "" : ", ") + printAxisRef(mesh, ref);
     if (!text.empty()) text += ", then ";
-    switch (step.kind) {
-      case OpKind::AllGather:
-        text += "all_gather over " + axes;
-        break;
-      case OpKind::AllReduce:
-        text += "all_reduce over " + axes;
-        break;
-      case OpKind::AllSlice:
-        text += "slice over " + axes;
-        break;
-      case OpKind::AllToAll:
-        text += "all_to_all over " + axes;
-        break;
-      case OpKind::CollectivePermute:
-        text += "collective_permute over " + axes;
-        break;
-      case OpKind::ReduceScatter:
-        text += "reduce_scatter over " + axes;
-        break;
-      case OpKind::Exchange:
-        text += "exchange";
-        break;
-      default:
-        GSHARD_CHECK(false, "no collective");
-    }
+    text += *opDef(step.kind).name;
+    if (!axes.empty()) text += " over " + axes;
   }
   return text;
 }

@@ -1,4 +1,5 @@
 // The cases of cases.md that ask for values and a plan, by their ids, on the evaluator's simulated devices.
+// Over 400 lines because the cases stand as they do in the list, one after another.
 #include <cmath>
 #include <memory>
 
