@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "partition/axis_list.h"
 
@@ -52,6 +54,140 @@ std::int64_t indexOver(const Mesh& mesh, const std::vector<AxisRef>& axes,
   return index;
 }
 
+// ---- without a walk. A tile's size asks one thing of its index: is it below the first part that is not full, that
+// part, or behind it? Where one of a dim's two splits refines the other and tiles nest, what is held is the finer tile,
+// so the sizes of a whole group follow from these answers. They are counted digit by digit of the device number.
+
+struct IndexList {
+  std::vector<std::size_t> digits;  // major first
+  std::vector<std::int64_t> first;  // the digits of the first index whose part is not full; empty: all are full
+  std::int64_t part = 0, rest = 0;  // size of a full part, and of that one
+};
+
+// Per list: no digit differed yet (kSame), else the most significant that did, and how.
+constexpr std::int8_t kSame = -1;
+using Answers = std::vector<std::int8_t>;
+
+// The pieces into which all lists together cut the axes of the group, or nothing when their cuts form no chain.
+std::optional<std::vector<AxisRef>> digitsOf(const Mesh& mesh, const Sharding& from, const Sharding& to,
+                                             const DimGroup& group) {
+  std::vector<AxisRef> digits;
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
+    if (!group.axes[a]) continue;
+    std::set<std::int64_t> cuts = {1, mesh.axes[a].size};
+    for (const std::size_t dim : group.dims) {
+      for (const auto* list : {&from.dims[dim], &to.dims[dim]}) {
+        for (const AxisRef& ref : *list) {
+          if (ref.axis == static_cast<int>(a)) cuts.insert({ref.pre, ref.pre * ref.size});
+        }
+      }
+    }
+    for (auto cut = cuts.begin(), next = std::next(cut); next != cuts.end(); ++cut, ++next) {
+      if (*next % *cut != 0) return std::nullopt;
+      digits.push_back({static_cast<int>(a), *cut, *next / *cut});
+    }
+  }
+  return digits;
+}
+
+IndexList indexListOf(const std::vector<AxisRef>& digits, const AxisList& axes, std::int64_t size) {
+  IndexList list;
+  for (const AxisRef& ref : axes) {
+    for (std::size_t d = 0; d < digits.size(); ++d) {
+      if (digits[d].axis == ref.axis && digits[d].pre >= ref.pre && digits[d].pre < ref.pre * ref.size)
+        list.digits.push_back(d);
+    }
+  }
+  list.part = partSize(size, productOf(axes));
+  std::int64_t index = list.part == 0 ? 0 : size / list.part;
+  list.rest = size - index * list.part;
+  if (index >= productOf(axes)) return list;
+  list.first.resize(list.digits.size());
+  for (std::size_t k = list.digits.size(); k-- > 0;) {
+    list.first[k] = index % digits[list.digits[k]].size;
+    index /= digits[list.digits[k]].size;
+  }
+  return list;
+}
+
+void addDigit(const std::vector<IndexList>& lists, std::size_t digit, std::int64_t value, Answers& answers) {
+  for (std::size_t l = 0; l < lists.size(); ++l) {
+    for (std::size_t k = 0; k < lists[l].first.size(); ++k) {
+      if (lists[l].digits[k] != digit || value == lists[l].first[k]) continue;
+      if (answers[l] != kSame && static_cast<std::size_t>(answers[l] / 2) < k) continue;
+      answers[l] = static_cast<std::int8_t>(2 * k + (value > lists[l].first[k] ? 1 : 0));
+    }
+  }
+}
+
+std::map<Answers, std::int64_t> countAnswers(const std::vector<AxisRef>& digits, const std::vector<IndexList>& lists) {
+  std::map<Answers, std::int64_t> counts = {{Answers(lists.size(), kSame), 1}};
+  for (std::size_t d = 0; d < digits.size(); ++d) {
+    std::set<std::int64_t> turns;  // values at which some answer changes
+    for (const IndexList& list : lists) {
+      for (std::size_t k = 0; k < list.first.size(); ++k) {
+        if (list.digits[k] == d) turns.insert({list.first[k], list.first[k] + 1});
+      }
+    }
+    std::map<Answers, std::int64_t> next;
+    const auto add = [&](std::int64_t low, std::int64_t high) {
+      if (low >= high) return;
+      for (const auto& [before, count] : counts) {
+        Answers after = before;
+        addDigit(lists, d, low, after);
+        next[after] += count * (high - low);
+      }
+    };
+    std::int64_t low = 0;
+    for (const std::int64_t turn : turns) {
+      add(low, std::min(turn, digits[d].size));
+      low = std::min(turn, digits[d].size);
+    }
+    add(low, digits[d].size);
+    counts = std::move(next);
+  }
+  return counts;
+}
+
+std::int64_t liveOf(const IndexList& list, std::int8_t answer) {
+  if (list.first.empty()) return list.part;  // also the list of a dim that is not split
+  if (answer == kSame) return list.rest;
+  return answer % 2 == 1 ? 0 : list.part;
+}
+
+std::optional<Histogram> histogramByDigits(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to,
+                                           const DimGroup& group) {
+  for (const std::size_t dim : group.dims) {
+    const std::int64_t before = productOf(from.dims[dim]), after = productOf(to.dims[dim]);
+    const std::int64_t fewer = std::min(before, after), more = std::max(before, after);
+    if (!isPrefix(from.dims[dim], to.dims[dim]) && !isPrefix(to.dims[dim], from.dims[dim])) return std::nullopt;
+    // (A dim in one part: everything is inside it.)
+    if (fewer > 1 && more > fewer && more / fewer * partSize(type.shape[dim], more) != partSize(type.shape[dim], fewer))
+      return std::nullopt;
+  }
+  const std::optional<std::vector<AxisRef>> digits = digitsOf(mesh, from, to, group);
+  if (!digits) return std::nullopt;
+  std::vector<IndexList> lists;  // per dim of the group: before, after
+  for (const std::size_t dim : group.dims) {
+    for (const Sharding* side : {&from, &to}) lists.push_back(indexListOf(*digits, side->dims[dim], type.shape[dim]));
+  }
+  Histogram histogram;
+  for (const auto& [answers, count] : countAnswers(*digits, lists)) {
+    Sizes sizes{1, 1};
+    for (std::size_t g = 0; g < group.dims.size(); ++g) {
+      const std::size_t dim = group.dims[g];
+      const std::int64_t held = liveOf(lists[2 * g], answers[2 * g]);
+      const std::int64_t wanted = liveOf(lists[2 * g + 1], answers[2 * g + 1]);
+      sizes.first *= wanted;
+      sizes.second *= productOf(from.dims[dim]) > productOf(to.dims[dim]) ? held : wanted;
+    }
+    histogram[sizes] += count;
+  }
+  return histogram;
+}
+
+// ---- fast path and fallback
+
 // When every dim is cut evenly and one of its two splits refines the other, all devices are alike.
 std::optional<Sizes> evenSizes(const Type& type, const Sharding& from, const Sharding& to, const DimGroup& group) {
   Sizes sizes{1, 1};
@@ -74,6 +210,8 @@ std::int64_t devicesOf(const Mesh& mesh, const DimGroup& group) {
 Histogram histogramOf(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to,
                       const DimGroup& group) {
   if (const std::optional<Sizes> sizes = evenSizes(type, from, to, group)) return {{*sizes, devicesOf(mesh, group)}};
+  if (std::optional<Histogram> histogram = histogramByDigits(mesh, type, from, to, group)) return *std::move(histogram);
+  // Splits that cut across each other: over the group's own axes.
   Histogram histogram;
   std::vector<std::int64_t> coordinates(mesh.axes.size(), 0);
   for (bool more = true; more;) {
