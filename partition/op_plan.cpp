@@ -26,8 +26,9 @@ class Chooser {
     }
     if (best_->bytes > 0 && isMove(op_.op().kind)) {
       // By bytes alone: a pending operand costs its completion either way, and the move itself may then be local.
+      // Where that is the cheapest (a broadcast of a pending value), the move still runs on tiles.
       OpPlan exchange = exchangePlan();
-      if (exchange.cost < best_->bytes) best_ = std::move(exchange);
+      if (exchange.cost < std::min(best_->bytes, bytesOf(*best_, false))) best_ = std::move(exchange);
     }
     return *std::move(best_);
   }
@@ -116,7 +117,7 @@ class Chooser {
     plan.madePartial.resize(plan.operands.size());
     for (std::size_t f = 0; f < axes.size(); ++f) addReduction(plan, static_cast<int>(f));
     for (Sharding& result : plan.results) result = canonical(op_.mesh(), std::move(result));
-    plan.bytes = bytesOf(plan);
+    plan.bytes = bytesOf(plan, true);
     plan.cost = plan.bytes + work;
     return plan;
   }
@@ -163,11 +164,11 @@ class Chooser {
 
   // ---- cost
 
-  // An operand may stay partial where the op accepts it; then its completion is paid for behind the op.
-  double bytesOf(const OpPlan& plan) const {
+  // With `keep`, an operand stays partial where the op accepts it; then its completion is paid for behind the op.
+  double bytesOf(const OpPlan& plan, bool keep) const {
     std::vector<Sharding> results = plan.results;
     std::vector<Sharding> needed = plan.operands;
-    for (std::size_t i = 0; i < needed.size(); ++i) {
+    for (std::size_t i = 0; keep && i < needed.size(); ++i) {
       for (const PartialAxis& pending : around_.operands[i].front().partial) {
         std::vector<std::optional<Reduction>> operands(needed.size());
         for (std::size_t j = 0; j < needed.size(); ++j) {

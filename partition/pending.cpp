@@ -1,11 +1,16 @@
 // Where pending reductions are completed. First, going forward, they travel as far as ops accept them. Going backward,
 // each value then compares completing itself with completing what it flows into. What that leaves unacceptable is
-// settled by completing more, until nothing changes.
+// settled by completing more, until nothing changes. That comparison shares the cost of a sum among its operands, which
+// is too hopeful where paths part and meet again (the gradient of a layer norm); so at last each value that is still
+// pending is tried against all completions behind it, counted.
 #include "partition/pending.h"
 
 #include <algorithm>
 
 namespace gshard {
+
+// Ops behind a value that a trial looks at: more than a layer has, and a bound on the time of long linear programs.
+constexpr std::size_t kTrialOps = 256;
 
 PendingReductions::PendingReductions(const Module& module, const Function& function)
     : module_(module),
@@ -97,6 +102,14 @@ void PendingReductions::decide() {
   }
   while (settle()) {
   }
+  for (const Op& op : function_.ops) {
+    for (const ValueId result : op.results) {
+      const std::vector<Pending> list = pending_[result.index];
+      for (const Pending& pending : list) {
+        if (isOpen(result, pending)) completedEarlierIsLess(result, pending.axis);
+      }
+    }
+  }
   for (std::size_t v = 0; v < pending_.size(); ++v) {
     const ValueId value{static_cast<std::uint32_t>(v)};
     for (Pending& pending : pending_[v]) pending.complete = !isOpen(value, pending);
@@ -158,6 +171,74 @@ bool PendingReductions::settle() {
     for (const ValueId result : op.results) pending_[result.index] = resultOf(i);
   }
   return changed;
+}
+
+bool PendingReductions::isPending(ValueId value, const AxisRef& axis) const {
+  return std::any_of(pending_[value.index].begin(), pending_[value.index].end(),
+                     [&](const Pending& each) { return each.axis == axis; });
+}
+
+// Completes `value` over `axis` if that is less than all completions behind it which it then spares, and takes no
+// completion elsewhere. What is pending only ever gets less, so one look per value is enough.
+bool PendingReductions::completedEarlierIsLess(ValueId value, const AxisRef& axis) {
+  std::set<std::int64_t> region;  // ops that read what is pending because of `value`, in order
+  std::set<ValueId> behind;
+  std::vector<ValueId> open = {value};
+  while (!open.empty()) {
+    const ValueId from = open.back();
+    open.pop_back();
+    for (const std::int64_t user : users_[from.index]) {
+      if (!region.insert(user).second) continue;
+      if (region.size() > kTrialOps) return false;
+      for (const ValueId result : function_.ops[static_cast<std::size_t>(user)].results) {
+        if (!isPending(result, axis)) continue;
+        behind.insert(result);
+        if (completed_.count({result, axis}) == 0) open.push_back(result);
+      }
+    }
+  }
+  const auto costBehind = [&] {
+    double cost = 0;
+    for (const ValueId each : behind) {
+      if (completed_.count({each, axis}) == 0) continue;
+      for (const Pending& pending : pending_[each.index]) {
+        if (pending.axis == axis) cost += completionCost(each, pending);
+      }
+    }
+    return cost;
+  };
+  double here = 0;
+  for (const Pending& pending : pending_[value.index]) {
+    if (pending.axis == axis) here = completionCost(value, pending);
+  }
+  const double before = costBehind();
+  if (here >= before) return false;
+
+  std::vector<std::pair<ValueId, AxisRef>> added;
+  std::vector<std::pair<ValueId, std::vector<Pending>>> old;
+  const auto complete = [&](ValueId which, const AxisRef& over) {
+    if (completed_.emplace(which, over).second) added.emplace_back(which, over);
+  };
+  complete(value, axis);
+  bool fits = true;
+  for (const std::int64_t index : region) {
+    const Op& op = function_.ops[static_cast<std::size_t>(index)];
+    for (const ValueId operand : op.operands) {
+      for (const Pending& pending : pending_[operand.index]) {
+        if (!isOpen(operand, pending) || keeps(static_cast<std::size_t>(index), pending.axis)) continue;
+        fits = fits && pending.axis == axis && behind.count(operand) != 0;
+        complete(operand, pending.axis);
+      }
+    }
+    for (const ValueId result : op.results) {
+      old.emplace_back(result, pending_[result.index]);
+      pending_[result.index] = resultOf(static_cast<std::size_t>(index));
+    }
+  }
+  if (fits && here + costBehind() < before) return true;
+  for (const auto& each : added) completed_.erase(each);
+  for (auto& [result, list] : old) pending_[result.index] = std::move(list);
+  return false;
 }
 
 Sharding PendingReductions::asRead(ValueId value, const Sharding& tiles) const {

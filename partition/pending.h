@@ -49,6 +49,8 @@ class PendingReductions {
   double completionCost(ValueId value, const Pending& pending) const;
   void choose(ValueId value, Pending& pending);
   bool settle();
+  bool completedEarlierIsLess(ValueId value, const AxisRef& axis);
+  bool isPending(ValueId value, const AxisRef& axis) const;
 
   const Module& module_;
   const Function& function_;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -49,11 +50,12 @@ std::vector<PlanCase> readCases() {
 }
 
 // Names are those that a user in examples/ sees, so that goldens hold no path of this machine.
-Json planOf(const PlanCase& item) {
+Json planOf(const PlanCase& item, const std::vector<std::string>& defines = {}) {
   fs::current_path(kExamples);
   Options options;
   options.input = item.program;
   options.mesh = item.mesh;
+  options.defines = defines;
   if (!item.layout.empty()) options.layouts.push_back(item.layout);
   Session session(options);
   try {
@@ -130,6 +132,34 @@ class PlanTest : public testing::Test {
  private:
   PlanCase item_;
 };
+
+// Heads and inner layers in parts: of the sums over `model`, one joins the attention and one the feed-forward network,
+// forward, and the same backward, at any depth and wherever the axis divides the heads. Nothing else moves over it.
+TEST(Plans, ALayerOfHeadsInPartsNeedsTwoSumsEachWay) {
+  struct {
+    std::string layout, mesh;
+  } const meshes[] = {{"model", "model=2"}, {"model", "model=4"}, {"model", "model=8"}, {"both", "data=2,model=2"}};
+  for (const auto& [layout, mesh] : meshes) {
+    for (const int layers : {1, 3}) {
+      SCOPED_TRACE(mesh + ", layers " + std::to_string(layers));
+      const Json plan =
+          planOf({"char_lm.gsd", mesh, "layouts/char_lm/" + layout + ".gsd"}, {"layers=" + std::to_string(layers)});
+      for (const Json& function : plan["functions"]) {
+        std::map<std::string, int> sums;
+        for (const Json& entry : function["collectives"]) {
+          if (joined(entry["axes"]).find("model") == std::string::npos) continue;
+          EXPECT_EQ(entry["kind"], "all_reduce") << entry;
+          ++sums[entry["phase"].get<std::string>()];
+        }
+        const std::string name = function["name"];
+        if (name == "init") continue;
+        EXPECT_EQ(sums["forward"], 2 * layers) << name;
+        EXPECT_EQ(sums["backward"], name == "loss" ? 2 * layers : 0) << name;
+        EXPECT_EQ(sums["update"], 0) << name;
+      }
+    }
+  }
+}
 
 TEST(Plans, EveryExampleHasACase) {
   std::set<std::string> named;

@@ -156,6 +156,22 @@ std::map<std::string, Numbers> numbersOf(const std::string& path) {
   return result;
 }
 
+std::string copyRenamed(const std::string& from, const std::string& to,
+                        const std::map<std::string, std::string>& names) {
+  try {
+    NamedArrays renamed;
+    for (auto& [name, array] : readArrays(from)) {
+      const auto known = names.find(name);
+      if (known != names.end()) renamed.emplace_back(known->second, std::move(array));
+    }
+    EXPECT_EQ(renamed.size(), names.size()) << from;
+    writeArrays(to, renamed);
+  } catch (const Failure& failed) {
+    ADD_FAILURE() << failed.message;
+  }
+  return to;
+}
+
 std::string writeNumbers(const std::string& path, const Numbers& numbers) {
   std::string shape;
   for (const std::int64_t size : numbers.shape) shape += std::to_string(size) + ",";

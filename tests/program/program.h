@@ -73,6 +73,10 @@ std::map<std::string, Numbers> numbersOf(const std::string& path);
 // An .npy file of float64, which programs convert to what they declare.
 std::string writeNumbers(const std::string& path, const Numbers& numbers);
 
+// Writes to `to` the arrays of `from` that `names` has, by their new names, and answers `to`.
+std::string copyRenamed(const std::string& from, const std::string& to,
+                        const std::map<std::string, std::string>& names);
+
 // Largest difference over largest magnitude of `expected`; infinite when shapes differ.
 double relativeDifference(const Numbers& expected, const Numbers& found);
 
