@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using Defines = std::vector<std::pair<std::string, std::string>>;
 
 const fs::path kExamples = fs::path(GSHARD_SOURCE_DIR) / "examples";
 const fs::path kGoldens = fs::path(GSHARD_SOURCE_DIR) / "tests/plans";
@@ -50,7 +51,7 @@ std::vector<PlanCase> readCases() {
 }
 
 // Names are those that a user in examples/ sees, so that goldens hold no path of this machine.
-Json planOf(const PlanCase& item, const std::vector<std::string>& defines = {}) {
+Json planOf(const PlanCase& item, const Defines& defines = {}) {
   fs::current_path(kExamples);
   Options options;
   options.input = item.program;
@@ -143,7 +144,7 @@ TEST(Plans, ALayerOfHeadsInPartsNeedsTwoSumsEachWay) {
     for (const int layers : {1, 3}) {
       SCOPED_TRACE(mesh + ", layers " + std::to_string(layers));
       const Json plan =
-          planOf({"char_lm.gsd", mesh, "layouts/char_lm/" + layout + ".gsd"}, {"layers=" + std::to_string(layers)});
+          planOf({"char_lm.gsd", mesh, "layouts/char_lm/" + layout + ".gsd"}, {{"layers", std::to_string(layers)}});
       for (const Json& function : plan["functions"]) {
         std::map<std::string, int> sums;
         for (const Json& entry : function["collectives"]) {
