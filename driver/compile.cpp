@@ -96,6 +96,7 @@ int runCompile(Session& session) {
 }
 
 int runCheck(Session& session) {
+  if (session.options().applyFixes) applyFixes(session.options());
   partitionedModule(session);
   return kOk;
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "driver/session.h"
+#include "support/text.h"
 
 namespace gshard {
 
@@ -68,6 +69,25 @@ std::string explainCode(const std::string& code) {
     return text.str();
   }
   return "# " + code + "\n\n" + readable(row->text) + "\n";
+}
+
+std::vector<SarifRule> errorIndex() {
+  std::vector<SarifRule> rules;
+  for (const Row& row : kRows) {
+    SarifRule rule;
+    rule.code = row.code;
+    rule.shortText = readable(row.text);
+    rule.severity = row.severity == "Error"     ? Severity::Error
+                    : row.severity == "Warning" ? Severity::Warning
+                                                : Severity::Remark;
+    // A page is a title, an empty line, and the paragraph that says why.
+    const std::vector<std::string> lines = splitText(explainCode(rule.code), '\n');
+    for (std::size_t i = 2; i < lines.size() && !lines[i].empty(); ++i)
+      rule.fullText += (rule.fullText.empty() ? "" : " ") + lines[i];
+    rules.push_back(std::move(rule));
+  }
+  std::sort(rules.begin(), rules.end(), [](const SarifRule& a, const SarifRule& b) { return a.code < b.code; });
+  return rules;
 }
 
 }  // namespace gshard

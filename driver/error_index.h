@@ -5,11 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "support/render_sarif.h"
+
 namespace gshard {
 
 bool looksLikeCode(const std::string& word);  // E0312, W0402, R0401
 std::vector<std::string> allCodes();          // sorted
 // The long text, or the message alone where none is written yet. Empty when there is no such code.
 std::string explainCode(const std::string& code);
+// All codes with their texts; the long one is the first paragraph of the page.
+std::vector<SarifRule> errorIndex();
 
 }  // namespace gshard

@@ -26,6 +26,8 @@ int dispatch(const Options& options, Session& session) {
       return runExplain(session);
     case Command::Verify:
       return runVerify(options);
+    case Command::Format:
+      return runFormat(session);
   }
   return kUsage;
 }
@@ -57,7 +59,9 @@ int mainOf(int argc, char** argv) {
   Session session(options);
   try {
     const int code = dispatch(options, session);
-    if (session.flush()) {
+    const bool failed = session.flush();
+    session.writeSarif(true);
+    if (failed) {
       session.summarize();
       return code == kOk ? session.exitCode() : code;
     }
@@ -66,6 +70,7 @@ int mainOf(int argc, char** argv) {
   } catch (const Stopped& stopped) {
     session.flush();
     session.summarize();
+    session.writeSarif(true);
     return stopped.code;
   } catch (const std::exception& error) {
     session.flush();

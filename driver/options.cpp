@@ -16,7 +16,7 @@ constexpr const char* kExamples =
     "  gshardc model.gsd -o model && ./model train --steps 500\n"
     "  gshardc run examples/digits_mlp.gsd -n 4 -- train --steps 100\n"
     "  gshardc explain examples/fashion_mlp.gsd --plan\n"
-    "commands: run, check, explain, verify; each has --help\n"
+    "commands: run, check, explain, verify, fmt; each has --help\n"
     "exit codes: 0 ok, 1 errors in the program, 2 usage, 3 I/O, 70 internal error\n";
 
 void addDefine(Options& options, const std::string& text) {
@@ -51,8 +51,28 @@ void addWarning(Options& options, const std::string& text) {
   }
 }
 
-void addShared(CLI::App& app, Options& options) {
-  app.add_option("file", options.input, "the .gsd file (or .ir)")->required();
+struct CommandRow {
+  std::string_view word;
+  Command command;
+  std::string_view does;
+};
+constexpr CommandRow kCommands[] = {
+    {"", Command::Compile, "compile models with split annotations into one SPMD program for any number of devices"},
+    {"run", Command::Run, "compile into the cache and run"},
+    {"check", Command::Check, "report what is wrong with a program, and compile nothing"},
+    {"explain", Command::Explain, "say per line how a program is split and what it communicates, or what a code means"},
+    {"verify", Command::Verify, "compare the results on several device counts with one device"},
+    {"fmt", Command::Format, "lay out files in the one style"},
+};
+
+const CommandRow& commandOf(const std::string& word) {
+  for (const CommandRow& row : kCommands) {
+    if (row.word == word) return row;
+  }
+  return kCommands[0];
+}
+
+void addLayout(CLI::App& app, Options& options) {
   app.add_option("--mesh", options.mesh, "axis sizes, as data=4,model=2; overrides the program's mesh")
       ->group("Layout");
   app.add_option("--devices", options.devices, "number of devices; with a declared mesh: first axis N, the others 1")
@@ -86,6 +106,9 @@ void addShared(CLI::App& app, Options& options) {
   app.add_option("-I", options.importPaths, "folder that imports are searched in")
       ->allow_extra_args(false)
       ->group("Layout");
+}
+
+void addDiagnostics(CLI::App& app, Options& options) {
   app.add_option("--error-limit", options.errorLimit, "errors shown at most (default 20)")->group("Diagnostics");
   app.add_option_function<std::string>(
          "--color",
@@ -110,10 +133,12 @@ void addShared(CLI::App& app, Options& options) {
              options.diagnostics = DiagnosticsFormat::Short;
            else if (form == "json")
              options.diagnostics = DiagnosticsFormat::Json;
+           else if (form == "sarif")
+             options.diagnostics = DiagnosticsFormat::Sarif;
            else
-             throw CLI::ValidationError("--diagnostics", "`" + form + "` is none of text, short, json");
+             throw CLI::ValidationError("--diagnostics", "`" + form + "` is none of text, short, json, sarif");
          },
-         "text, short, json (default text)")
+         "text, short, json (one object a line), sarif (one log) on stderr (default text)")
       ->group("Diagnostics");
   app.add_option_function<std::vector<std::string>>(
          "-W",
@@ -129,6 +154,9 @@ void addShared(CLI::App& app, Options& options) {
   app.add_flag("-w", options.noWarnings, "no warnings")->group("Diagnostics");
   app.add_flag("-v,--verbose", options.verbose, "say what was done")->group("Diagnostics");
   app.add_flag("-q,--quiet", options.quiet, "say nothing but errors")->group("Diagnostics");
+}
+
+void addPasses(CLI::App& app, Options& options) {
   app.add_option("--dump-after", options.dumpAfter, "print the IR after a pass (or all)")->group("Optimisation");
   app.add_flag("--print-passes", options.printPasses, "print the passes in order")->group("Optimisation");
   app.add_flag("--time-passes", options.timePasses, "print the time of every stage and pass")->group("Optimisation");
@@ -146,52 +174,103 @@ void addCodegen(CLI::App& app, Options& options) {
 }
 
 bool isCommand(const std::string& word) {
-  return word == "run" || word == "check" || word == "explain" || word == "verify";
+  return !word.empty() && commandOf(word).word == word;
+}
+
+std::vector<std::string> commandWords() {
+  std::vector<std::string> words;
+  for (const CommandRow& row : kCommands) {
+    if (!row.word.empty()) words.emplace_back(row.word);
+  }
+  return words;
+}
+
+// The options of one command; the one table that --help and the man pages are made from.
+void fillApp(CLI::App& app, const std::string& word, Options& options) {
+  const CommandRow& row = commandOf(word);
+  options.command = row.command;
+  app.name(row.word.empty() ? "gshardc" : "gshardc " + word);
+  app.set_help_flag("-h,--help", "this text");
+  const auto input = [&](const char* what) { app.add_option("file", options.input, what)->required(); };
+  switch (row.command) {
+    case Command::Compile:
+      input("the .gsd file (or .ir)");
+      addLayout(app, options);
+      addDiagnostics(app, options);
+      addPasses(app, options);
+      addCodegen(app, options);
+      app.add_option("-o", options.output, "the file to write; - is stdout, for text kinds")->group("Output");
+      app.add_option_function<std::vector<std::string>>(
+             "--emit",
+             [&](const std::vector<std::string>& all) {
+               for (const std::string& text : all) addEmit(options, text);
+             },
+             "KIND[=PATH],…: ast ir sharded-ir spmd-ir comm-plan llvm-ir asm obj exe (default exe)")
+          ->group("Output");
+      app.set_version_flag("--version", versionText());
+      app.footer(kExamples);
+      return;
+    case Command::Run:
+      input("the .gsd file (or .ir)");
+      addLayout(app, options);
+      addDiagnostics(app, options);
+      addPasses(app, options);
+      addCodegen(app, options);
+      app.add_option("-n", options.devices, "devices; as --devices")->check(CLI::Range(1, 1 << 20))->group("Layout");
+      app.add_flag("--mpi", options.mpi, "one MPI rank per device, started with what containers need")->group("Output");
+      app.footer("arguments after -- go to the program: gshardc run model.gsd -n 4 -- train --steps 100\n");
+      return;
+    case Command::Check:
+      input("the .gsd file (or .ir)");
+      addLayout(app, options);
+      addDiagnostics(app, options);
+      addPasses(app, options);
+      app.add_flag("--fix", options.applyFixes, "apply the fixes marked machine-applicable to the files")
+          ->group("Output");
+      app.footer(kExamples);
+      return;
+    case Command::Explain:
+      input("the .gsd file (or .ir), or a code as E0312");
+      addLayout(app, options);
+      addDiagnostics(app, options);
+      addPasses(app, options);
+      app.add_flag("--plan", options.planOnly, "the communication plan alone")->group("Output");
+      app.add_option("--line", options.line, "one source line alone")->group("Output");
+      app.footer(kExamples);
+      return;
+    case Command::Verify:
+      input("the .gsd file (or .ir)");
+      addLayout(app, options);
+      addDiagnostics(app, options);
+      addPasses(app, options);
+      addCodegen(app, options);
+      app.add_option("-n", options.counts, "device counts, as 1,2,3,4,2x2 (default 1,2,3,4,8)")->group("Layout");
+      app.add_flag("--mpi", options.mpi, "run under mpirun, one rank per device")->group("Output");
+      app.add_option("--steps", options.steps, "training steps that are compared (default 3)")->group("Output");
+      app.footer(kExamples);
+      return;
+    case Command::Format:
+      app.add_option("files", options.inputs, "the .gsd files, rewritten in place; - reads stdin and writes stdout")
+          ->required();
+      addDiagnostics(app, options);
+      app.add_flag("--check", options.formatCheck, "write nothing; name the files that would change, and exit with 1")
+          ->group("Output");
+      app.footer("one style, no options; a file with syntax errors is left alone\n");
+      return;
+  }
 }
 
 }  // namespace
 
 std::optional<int> parseOptions(int argc, char** argv, Options& options) {
   const std::string word = argc > 1 ? argv[1] : "";
-  CLI::App app("gshardc compiles models with split annotations into one SPMD program for any number of devices.");
-  app.name(isCommand(word) ? "gshardc " + word : "gshardc");
-  app.set_help_flag("-h,--help", "this text");
-  app.footer(kExamples);
+  const std::string does(commandOf(word).does);
+  CLI::App app("gshardc: " + does + ".");
   if (word == "--version") {
     std::fputs(versionText().c_str(), stdout);
     return 0;
   }
-  addShared(app, options);
-  if (word == "run") {
-    options.command = Command::Run;
-    addCodegen(app, options);
-    app.add_option("-n", options.devices, "devices; as --devices")->check(CLI::Range(1, 1 << 20))->group("Layout");
-    app.add_flag("--mpi", options.mpi, "one MPI rank per device, started with what containers need")->group("Output");
-    app.footer("arguments after -- go to the program: gshardc run model.gsd -n 4 -- train --steps 100\n");
-  } else if (word == "check") {
-    options.command = Command::Check;
-  } else if (word == "explain") {
-    options.command = Command::Explain;
-    app.add_flag("--plan", options.planOnly, "the communication plan alone")->group("Output");
-    app.add_option("--line", options.line, "one source line alone")->group("Output");
-  } else if (word == "verify") {
-    options.command = Command::Verify;
-    addCodegen(app, options);
-    app.add_option("-n", options.counts, "device counts, as 1,2,3,4,2x2 (default 1,2,3,4,8)")->group("Layout");
-    app.add_flag("--mpi", options.mpi, "run under mpirun, one rank per device")->group("Output");
-    app.add_option("--steps", options.steps, "training steps that are compared (default 3)")->group("Output");
-  } else {
-    addCodegen(app, options);
-    app.add_option("-o", options.output, "the file to write; - is stdout, for text kinds")->group("Output");
-    app.add_option_function<std::vector<std::string>>(
-           "--emit",
-           [&](const std::vector<std::string>& all) {
-             for (const std::string& text : all) addEmit(options, text);
-           },
-           "KIND[=PATH],…: ast ir sharded-ir spmd-ir comm-plan llvm-ir asm obj exe (default exe)")
-        ->group("Output");
-    app.set_version_flag("--version", versionText());
-  }
+  fillApp(app, word, options);
   if (word.empty()) {
     std::fputs(app.help().c_str(), stdout);
     return 2;
@@ -230,7 +309,7 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
     }
     if (!told) std::fprintf(stderr, "gshardc: %s\n", error.what());
     if (!isCommand(word) && word.find('.') == std::string::npos && word[0] != '-') {
-      if (const auto near = suggest(word, {"run", "check", "explain", "verify"})) {
+      if (const auto near = suggest(word, commandWords())) {
         std::fprintf(stderr, "gshardc: did you mean the command `%s`?\n", near->c_str());
       }
     }

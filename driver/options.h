@@ -10,14 +10,15 @@
 
 namespace gshard {
 
-enum class Command { Compile, Run, Check, Explain, Verify };
+enum class Command { Compile, Run, Check, Explain, Verify, Format };
 enum class ColorMode { Auto, Always, Never };
-enum class DiagnosticsFormat { Text, Short, Json };
+enum class DiagnosticsFormat { Text, Short, Json, Sarif };
 
 struct Options {
   Command command = Command::Compile;
-  std::string input;   // the .gsd or .ir file; explain: or a code
-  std::string output;  // -o
+  std::string input;                // the .gsd or .ir file; explain: or a code
+  std::vector<std::string> inputs;  // fmt
+  std::string output;               // -o
 
   // Layout
   std::string mesh;  // "a=2,b=4"
@@ -50,13 +51,15 @@ struct Options {
   bool verbose = false;
   bool quiet = false;
 
-  // run, verify, explain
+  // run, verify, explain, check, fmt
   bool mpi = false;
   std::vector<std::string> arguments;  // after --
   std::string counts = "1,2,3,4,8";    // verify -n
   std::int64_t steps = 3;              // verify: training steps
   bool planOnly = false;               // explain --plan
   std::int64_t line = 0;               // explain --line
+  bool applyFixes = false;             // check --fix
+  bool formatCheck = false;            // fmt --check
 };
 
 // Fills `options`. When there is nothing more to do (help, version, a usage error) the exit code comes back.

@@ -13,8 +13,12 @@
 
 #include "codegen/diagnostics.h"
 #include "driver/diagnostics.h"
+#include "driver/enclosing.h"
+#include "driver/error_index.h"
+#include "driver/version.h"
 #include "sema/diagnostics.h"
 #include "support/render.h"
+#include "support/render_sarif.h"
 #include "support/text.h"
 
 namespace gshard {
@@ -70,6 +74,7 @@ bool Session::flush() {
     } else if (options_.quiet) {
       continue;
     }
+    if (silent_) continue;
     switch (options_.diagnostics) {
       case DiagnosticsFormat::Text:
         std::fputs(renderText(diagnostic, sources_, render).c_str(), stderr);
@@ -79,6 +84,9 @@ bool Session::flush() {
         break;
       case DiagnosticsFormat::Json:
         std::fputs(renderJson(diagnostic, sources_).c_str(), stderr);
+        break;
+      case DiagnosticsFormat::Sarif:
+        findings_.push_back(std::move(diagnostic));
         break;
     }
   }
@@ -104,11 +112,26 @@ ExitCode Session::exitCode() const {
 }
 
 void Session::summarize() const {
-  if (errors_ == 0 || options_.diagnostics == DiagnosticsFormat::Json) return;
+  if (errors_ == 0 || options_.diagnostics == DiagnosticsFormat::Json ||
+      options_.diagnostics == DiagnosticsFormat::Sarif)
+    return;
   const std::string name = fs::path(options_.input).filename().string();
   const std::string hidden =
       errors_ > options_.errorLimit ? " (" + std::to_string(options_.errorLimit) + " shown)" : "";
   std::fprintf(stderr, "error: %s in %s%s\n", plural(errors_, "error").c_str(), name.c_str(), hidden.c_str());
+}
+
+void Session::writeSarif(bool evenEmpty) {
+  if (options_.diagnostics != DiagnosticsFormat::Sarif || (findings_.empty() && !evenEmpty)) return;
+  std::vector<SarifFinding> findings;
+  for (Diagnostic& diagnostic : findings_) {
+    std::string declaration = enclosingDeclaration(diagnostic.range, sources_);
+    findings.push_back({std::move(diagnostic), std::move(declaration)});
+  }
+  findings_.clear();
+  std::error_code error;
+  const std::string root = fs::current_path(error).string();
+  std::fputs(renderSarif(findings, errorIndex(), versionNumber(), root, sources_).c_str(), stderr);
 }
 
 void Session::printTimes() const {
@@ -155,13 +178,20 @@ bool writeFile(const std::string& path, const std::string& bytes, DiagSink& diag
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     return std::fflush(stdout) == 0;
   }
-  const std::string part = path + ".part" + std::to_string(getpid());
+  // Through links to the file itself, which rename would replace.
+  std::error_code noFile;
+  const fs::path known = fs::canonical(path, noFile);
+  const std::string target = noFile ? path : known.string();
+  const std::string part = target + ".part" + std::to_string(getpid());
   errno = 0;
   std::ofstream file(part, std::ios::binary);
+  // What is replaced keeps its permissions.
+  const fs::file_status old = fs::status(target, noFile);
+  if (!noFile && fs::is_regular_file(old)) fs::permissions(part, old.permissions(), noFile);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
   std::error_code error;
-  if (file) fs::rename(part, path, error);
+  if (file) fs::rename(part, target, error);
   if (file && !error) return true;
   const std::string reason = error ? error.message() : std::strerror(errno);
   fs::remove(part, error);

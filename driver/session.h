@@ -24,7 +24,8 @@ struct StageTime {
 
 class Session {
  public:
-  explicit Session(const Options& options) : options_(options) {}
+  // `silent`: nothing is printed; for runs whose messages are only looked at.
+  explicit Session(const Options& options, bool silent = false) : options_(options), silent_(silent) {}
 
   const Options& options() const { return options_; }
   SourceManager& sources() { return sources_; }
@@ -41,16 +42,20 @@ class Session {
   ExitCode exitCode() const;
   // The line that closes a run with errors: "error: 2 errors in digits_mlp.gsd".
   void summarize() const;
+  // With --diagnostics=sarif the log of everything shown so far; `evenEmpty`: also when nothing was.
+  void writeSarif(bool evenEmpty);
   void printTimes() const;
 
  private:
   bool silenced(const Diagnostic& diagnostic) const;
 
   const Options& options_;
+  bool silent_;
   SourceManager sources_;
   CollectingSink sink_;
   std::size_t shown_ = 0;
   std::int64_t errors_ = 0;
+  std::vector<Diagnostic> findings_;  // for SARIF, which is one log
   std::vector<StageTime> times_;
 };
 

@@ -40,7 +40,7 @@ std::string AstBuilder::doc(const antlr4::ParserRuleContext* context) const {
   const auto add = [&](const antlr4::Token* token) {
     std::string_view text = tree_.sources.text(range(token)).substr(3);
     if (text.starts_with(' ')) text.remove_prefix(1);
-    lines.emplace_back(trim(text).empty() ? std::string_view() : text);
+    lines.emplace_back(text.substr(0, text.find_last_not_of(" \t") + 1));
   };
   const std::vector<antlr4::Token*> before = tree_.stream.getHiddenTokensToLeft(context->start->getTokenIndex());
   std::uint32_t next = lineOf(range(context->start).begin);

@@ -411,7 +411,10 @@ GsdParser::FileContext* runParser(GsdParser& parser, bool fast, const std::share
   return tree;
 }
 
-void parseText(FileId id, const SourceManager& sources, DiagSink& sink, ast::File& file) {
+}  // namespace
+
+void withTree(FileId id, const SourceManager& sources, DiagSink& sink,
+              const std::function<void(GsdParser::FileContext&, const TreeContext&)>& use) {
   const std::string_view text = sources.text(id);
   antlr4::ANTLRInputStream input{std::string(text)};
   GsdLexer lexer(&input);
@@ -443,10 +446,8 @@ void parseText(FileId id, const SourceManager& sources, DiagSink& sink, ast::Fil
     sink.emit(offsets.range(*deep.at), diag::NestedTooDeep, kMaxNesting).help("give an inner part a name with `let`");
     return;
   }
-  buildAst(*tree, {sources, stream, offsets, sink}, file);
+  use(*tree, {sources, stream, offsets, sink});
 }
-
-}  // namespace
 
 std::unique_ptr<ast::File> parseFile(FileId id, const SourceManager& sources, DiagSink& sink) {
   auto file = std::make_unique<ast::File>();
@@ -460,7 +461,8 @@ std::unique_ptr<ast::File> parseFile(FileId id, const SourceManager& sources, Di
   }
   // Tokens, grammar and literals are checked one after the other; readers want the order of the file.
   CollectingSink found;
-  parseText(id, sources, found, *file);
+  withTree(id, sources, found,
+           [&](GsdParser::FileContext& tree, const TreeContext& context) { buildAst(tree, context, *file); });
   std::vector<Diagnostic> sorted = found.diagnostics();
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return a.range.begin < b.range.begin; });

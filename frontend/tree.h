@@ -1,8 +1,10 @@
-// What parser.cpp hands to build_ast.cpp: ANTLR's tree and where its tokens stand. Private to these two files, the only
-// ones that see ANTLR.
+// What parser.cpp hands to the builder of the AST and to the formatter: ANTLR's tree and where its tokens stand. Private
+// to these files, the only ones that see ANTLR.
 #pragma once
 
 #include <antlr4-runtime.h>
+
+#include <functional>
 
 #include "GsdLexer.h"
 #include "GsdParser.h"
@@ -33,6 +35,11 @@ struct TreeContext {
   const OffsetMap& offsets;
   DiagSink& sink;
 };
+
+/// Parses and hands over the tree while it lives; not called when the text cannot be parsed at all. Reports to `sink` in
+/// the order in which mistakes are found.
+void withTree(FileId file, const SourceManager& sources, DiagSink& sink,
+              const std::function<void(grammar::GsdParser::FileContext&, const TreeContext&)>& use);
 
 /// Subtrees whose parse failed (and was reported) are left out.
 void buildAst(grammar::GsdParser::FileContext& tree, const TreeContext& context, ast::File& file);

@@ -117,7 +117,7 @@ TEST(Help, ListsEveryOption) {
 
 // Of each command: nothing that its help lists is refused as unknown.
 TEST(Help, ListsOnlyWhatIsKnown) {
-  for (const std::string command : {"", "run", "check", "explain", "verify"}) {
+  for (const std::string command : {"", "run", "check", "explain", "verify", "fmt"}) {
     const Words words = command.empty() ? Words{"--help"} : Words{command, "--help"};
     const std::string text = gshardc(words).out;
     const std::regex option("\\n  (?:-[A-Za-z],)?(--[a-z-]+)");

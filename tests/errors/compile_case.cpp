@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -92,6 +93,14 @@ std::map<std::string, std::string> filesOf(const std::string& name, const std::s
   return files;
 }
 
+std::map<std::string, std::string> fixedFiles(std::map<std::string, std::string> files,
+                                              const std::vector<FileEdit>& edits) {
+  std::vector<FileEdit> sorted = edits;
+  std::sort(sorted.begin(), sorted.end(), [](const FileEdit& a, const FileEdit& b) { return a.begin > b.begin; });
+  for (const FileEdit& edit : sorted) files.at(edit.file).replace(edit.begin, edit.end - edit.begin, edit.text);
+  return files;
+}
+
 std::vector<Message> compileCase(const std::string& name, const std::map<std::string, std::string>& files,
                                  const std::string& arguments) {
   const fs::path folder = fs::temp_directory_path() /
@@ -130,7 +139,15 @@ std::vector<Message> compileCase(const std::string& name, const std::map<std::st
       const FileId file = diagnostic.range.file;
       place = clean(sources.name(file)) + ":" + std::to_string(sources.lineColumn(file, diagnostic.range.begin).line);
     }
-    messages.push_back({place, diagnostic.code, diagnostic.severity, clean(renderText(diagnostic, sources))});
+    std::vector<std::vector<FileEdit>> fixes;
+    for (const FixIt& fix : diagnostic.help) {
+      if (!fix.machineApplicable) continue;
+      fixes.emplace_back();
+      for (const Edit& edit : fix.edits)
+        fixes.back().push_back({clean(sources.name(edit.range.file)), edit.range.begin, edit.range.end, edit.text});
+    }
+    messages.push_back(
+        {place, diagnostic.code, diagnostic.severity, clean(renderText(diagnostic, sources)), std::move(fixes)});
   }
   fs::remove_all(folder);
   return messages;

@@ -46,6 +46,27 @@ std::string argumentsOf(const std::string& text) {
   return arguments;
 }
 
+// A fix marked machine-applicable removes its message and adds none of its stage (what later stages say shows only once
+// the earlier ones are silent: the first digit of a code is the stage).
+void expectFixesHold(const std::string& name, const std::map<std::string, std::string>& files,
+                     const std::string& arguments) {
+  const std::vector<Message> before = compileCase(name, files, arguments);
+  for (const Message& message : before) {
+    for (const std::vector<FileEdit>& fix : message.fixes) {
+      std::multiset<std::string> left;
+      for (const Message& other : before) {
+        if (&other != &message) left.insert(other.code);
+      }
+      for (const Message& after : compileCase(name, fixedFiles(files, fix), arguments)) {
+        if (after.code.substr(0, 3) != message.code.substr(0, 3)) continue;
+        const auto known = left.find(after.code);
+        EXPECT_NE(known, left.end()) << "the fix of\n" << message.rendered << "leaves\n" << after.rendered;
+        if (known != left.end()) left.erase(known);
+      }
+    }
+  }
+}
+
 class ErrorsTest : public testing::Test {
  public:
   explicit ErrorsTest(fs::path path) : path_(std::move(path)) {}
@@ -65,6 +86,7 @@ class ErrorsTest : public testing::Test {
       if (message.severity != Severity::Remark || remarks) reported.insert(message.place + " " + message.code);
     }
     EXPECT_EQ(reported, marks) << rendered;
+    expectFixesHold(name, files, argumentsOf(files.at(name)));
     const fs::path golden = fs::path(path_).replace_extension(".stderr");
     if (std::getenv("GSHARD_UPDATE_GOLDENS") != nullptr) {
       std::ofstream(golden, std::ios::binary) << rendered;
@@ -106,6 +128,7 @@ class DocumentedTest : public testing::Test {
     ASSERT_FALSE(wrong.empty());
 
     EXPECT_EQ(codesOf(wrong, wrongArguments, code[0] == 'R'), code);
+    expectFixesHold(code + ".gsd", filesOf(code + ".gsd", wrong), wrongArguments);
     if (!right.empty()) {
       EXPECT_EQ(codesOf(right, rightArguments, code[0] == 'R'), "");
     }
