@@ -8,6 +8,7 @@
 #include "driver/diagnostics.h"
 #include "driver/error_index.h"
 #include "driver/stages.h"
+#include "partition/alternatives.h"
 #include "partition/comm_plan.h"
 #include "support/text.h"
 
@@ -42,7 +43,7 @@ class Explanation {
  public:
   Explanation(const Session& session, const Partitioned& partitioned) : session_(session), partitioned_(partitioned) {}
 
-  void addFunction(std::size_t index);
+  void addFunction(std::size_t index, const Platform& platform);
   void print(std::int64_t onlyLine) const;
 
  private:
@@ -53,7 +54,7 @@ class Explanation {
     return Key{range.file.value, session_.sources().lineColumn(range.file, range.begin).line};
   }
   void addValue(const Value& value);
-  void addCollective(const PlanEntry& entry, std::size_t number);
+  void addCollective(const PlanEntry& entry, std::size_t number, const Platform& platform);
 
   const Session& session_;
   const Partitioned& partitioned_;
@@ -82,21 +83,35 @@ void Explanation::addValue(const Value& value) {
   line.values.push_back(std::move(text));
 }
 
-void Explanation::addCollective(const PlanEntry& entry, std::size_t number) {
+namespace {
+
+std::string tenths(double number) {
+  return formatNumber(static_cast<double>(static_cast<std::int64_t>(number * 10 + 0.5)) / 10);
+}
+
+}  // namespace
+
+void Explanation::addCollective(const PlanEntry& entry, std::size_t number, const Platform& platform) {
   std::string text = "[" + std::to_string(number) + "] " + entry.kind;
   if (!entry.reduction.empty()) text += "(" + entry.reduction + ")";
   text += " over " + join(entry.axes, ", ") + "   " + formatBytes(entry.bytesMax) + "   " +
-          plural(entry.steps, "step") + "   " +
-          formatNumber(static_cast<double>(static_cast<std::int64_t>(entry.microseconds * 10 + 0.5)) / 10) + " us   " +
+          plural(entry.steps, "step") + "   " + tenths(entry.microseconds) + " us   " +
           std::string(phaseName(entry.phase)) + ": " + join(entry.values, ", ");
   const std::string because = "    because    " + entry.reason;
   const auto key = keyOf(entry.range);
   std::vector<std::string>& list = key ? lines_[*key].collectives : elsewhere_;
   list.push_back(std::move(text));
   list.push_back(because);
+  const Function& function = partitioned_.module.functions[static_cast<std::size_t>(entry.function)];
+  for (const RejectedPlan& rejected : rejectedAt(partitioned_.module, function, static_cast<std::size_t>(entry.op))) {
+    list.push_back("    rejected   " + rejected.what + "   " + formatBytes(rejected.bytesMax) + "   " +
+                   plural(rejected.messages, "step") + "   " +
+                   tenths(collectiveMicroseconds(platform, rejected.messages, rejected.bytesMax)) + " us   " +
+                   rejected.reason);
+  }
 }
 
-void Explanation::addFunction(std::size_t index) {
+void Explanation::addFunction(std::size_t index, const Platform& platform) {
   const Function& function = partitioned_.module.functions[index];
   for (const Argument& argument : function.arguments) addValue(function.value(argument.value));
   for (const Op& op : function.ops) {
@@ -104,7 +119,9 @@ void Explanation::addFunction(std::size_t index) {
     for (const ValueId result : op.results) addValue(function.value(result));
   }
   std::size_t number = 0;
-  for (const PlanEntry& entry : partitioned_.plan.functions[index].collectives) addCollective(entry, number++);
+  for (const PlanEntry& entry : partitioned_.plan.functions[index].collectives) {
+    addCollective(entry, number++, platform);
+  }
 }
 
 void Explanation::print(std::int64_t onlyLine) const {
@@ -159,7 +176,7 @@ int runExplain(Session& session) {
                 plural(static_cast<std::int64_t>(planned.collectives.size()), "collective").c_str(),
                 formatBytes(planned.bytesMax).c_str());
     Explanation explanation(session, partitioned);
-    explanation.addFunction(f);
+    explanation.addFunction(f, platformOf(session));
     explanation.print(session.options().line);
   }
   return kOk;

@@ -30,6 +30,7 @@ class Chooser {
       OpPlan exchange = exchangePlan();
       if (exchange.cost < std::min(best_->bytes, bytesOf(*best_, false))) best_ = std::move(exchange);
     }
+    best_->lost = std::move(lost_);
     return *std::move(best_);
   }
 
@@ -273,7 +274,13 @@ class Chooser {
   }
 
   void consider(OpPlan plan) {
-    if (!best_ || plan.cost < best_->cost) best_ = std::move(plan);
+    const bool better = !best_ || plan.cost < best_->cost;
+    if (better && best_) std::swap(*best_, plan);
+    if (!best_) {
+      best_ = std::move(plan);
+    } else {
+      lost_.push_back({std::move(plan.operands), plan.bytes, plan.cost - plan.bytes});
+    }
   }
 
   const OpView& op_;
@@ -282,6 +289,7 @@ class Chooser {
   ReshardCosts& costs_;
   std::vector<TensorRef> refs_;
   std::optional<OpPlan> best_;
+  std::vector<LostView> lost_;
 };
 
 }  // namespace

@@ -9,6 +9,12 @@
 
 namespace gshard {
 
+// A view that was costed and lost: for messages that say why a tensor moves and another stays.
+struct LostView {
+  std::vector<Sharding> operands;
+  double bytes = 0, repeated = 0;  // received by the busiest device; repeated work, in bytes
+};
+
 struct OpPlan {
   bool exchange = false;           // a move that each device fetches its result tile of, whatever the split
   bool completes = false;          // takes complete values only: an exchange, an annotated value
@@ -19,6 +25,7 @@ struct OpPlan {
   std::vector<std::vector<PartialAxis>> madePartial;
   double bytes = 0;  // received, by the busiest device
   double cost = 0;   // bytes and repeated work
+  std::vector<LostView> lost;
 };
 
 // What an op finds: every operand in the shardings in which it exists by now, and how its results are meant to be

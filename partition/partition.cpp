@@ -30,7 +30,7 @@ using AccumulatorShardings = std::map<std::pair<std::string, std::int64_t>, Shar
 class FunctionPartitioner {
  public:
   FunctionPartitioner(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs,
-                      AccumulatorShardings& accumulators, ToldGathers& told)
+                      AccumulatorShardings& accumulators, ToldMoves& told)
       : module_(module), function_(function), diag_(diag), costs_(costs), accumulators_(accumulators), told_(told) {}
 
   void run() {
@@ -221,8 +221,9 @@ class FunctionPartitioner {
     }
     for (std::size_t i = 0; i < read.size(); ++i) {
       const Sharding needed = plan.completes ? plan.operands[i] : pending.asRead(read[i], plan.operands[i]);
-      const Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),
-                            annotated};
+      Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),
+                      annotated};
+      if (!annotated) request.asker = {i, &read, &op.results, &item.factors, &plan};
       op.operands[i] = writer.obtain(read[i], canonical(module_.mesh, needed), request);
       if (i < plan.madePartial.size() && !plan.madePartial[i].empty()) {
         op.operands[i] = makePartial(op, op.operands[i], plan.madePartial[i], writer);
@@ -270,8 +271,12 @@ class FunctionPartitioner {
       needed = pending.asRead(result.value, needed);
       accumulators_[{stemOf(function_), result.index}] = needed;
     }
-    const Request request{result.kind == ResultKind::Output ? "the result" : "`" + result.name + "`", result.range,
-                          phaseOf(result), whyPending(pending, result.value), true};
+    const Request request{result.kind == ResultKind::Output ? "the result" : "`" + result.name + "`",
+                          result.range,
+                          phaseOf(result),
+                          whyPending(pending, result.value),
+                          true,
+                          {}};
     result.value = writer.obtain(result.value, needed, request);
   }
 
@@ -284,7 +289,7 @@ class FunctionPartitioner {
   DiagSink& diag_;
   ReshardCosts& costs_;
   AccumulatorShardings& accumulators_;
-  ToldGathers& told_;
+  ToldMoves& told_;
   std::vector<Sharding> wanted_;  // per value, by propagation
   std::vector<Sharding> resultsWanted_;
   std::vector<Planned> planned_;                 // per op
@@ -297,7 +302,7 @@ class FunctionPartitioner {
 void partition(Module& module, PassContext& context) {
   ReshardCosts costs(module.mesh);
   AccumulatorShardings accumulators;
-  ToldGathers told;
+  ToldMoves told;
   for (const bool finish : {false, true}) {  // the second half of a function takes the accumulators of the first
     for (Function& function : module.functions) {
       if ((function.stage == Stage::Finish) != finish) continue;

@@ -8,22 +8,11 @@
 #include "ir/op_table.h"
 #include "partition/reshard_search.h"
 #include "support/check.h"
+#include "support/text.h"
 
 namespace gshard {
 
 namespace {
-
-std::string describe(const Mesh& mesh, const std::vector<ReshardStep>& steps) {
-  std::string text;
-  for (const ReshardStep& step : steps) {
-    std::string axes;
-    for (const AxisRef& ref : step.axes) axes += (axes.empty() ? "" : ", ") + printAxisRef(mesh, ref);
-    if (!text.empty()) text += ", then ";
-    text += *opDef(step.kind).name;
-    if (!axes.empty()) text += " over " + axes;
-  }
-  return text;
-}
 
 ReshardStep exchangeStep(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
   ReshardStep step;
@@ -82,6 +71,18 @@ std::vector<ReshardStep> reduceThenExchange(const Mesh& mesh, const Type& type, 
 
 }  // namespace
 
+std::string describeSteps(const Mesh& mesh, const std::vector<ReshardStep>& steps) {
+  std::string text;
+  for (const ReshardStep& step : steps) {
+    std::string axes;
+    for (const AxisRef& ref : step.axes) axes += (axes.empty() ? "" : ", ") + printAxisRef(mesh, ref);
+    if (!text.empty()) text += ", then ";
+    text += *opDef(step.kind).name;
+    if (!axes.empty()) text += " over " + axes;
+  }
+  return text;
+}
+
 ReshardPlan planReshard(const Mesh& mesh, const Type& type, const Sharding& fromGiven, const Sharding& toGiven) {
   const Sharding from = canonical(mesh, fromGiven);
   const Sharding to = canonical(mesh, toGiven);
@@ -105,18 +106,21 @@ ReshardPlan planReshard(const Mesh& mesh, const Type& type, const Sharding& from
   const bool takeNamed = named && costOf(*named).max <= exchangeCost.max && costOf(*named).total <= exchangeCost.total;
   const ReshardCost namedCost = named ? costOf(*named) : ReshardCost{};
   if (named && takeNamed && namedCost.max < exchangeCost.max) {
-    plan.rejected.push_back({describe(mesh, exchanged), exchangeCost.max, exchangeCost.messages, "more bytes"});
+    plan.rejected.push_back({describeSteps(mesh, exchanged), exchangeCost.max, exchangeCost.messages, "more bytes"});
   } else if (named && !takeNamed) {
-    plan.rejected.push_back({describe(mesh, *named), namedCost.max, namedCost.messages, "more bytes"});
+    plan.rejected.push_back({describeSteps(mesh, *named), namedCost.max, namedCost.messages, "more bytes"});
   }
   // What people expect a compiler to do, to show what was saved.
   const Sharding whole = Sharding::replicated(type.rank());
   if (pending.empty() && to.partial.empty() && !from.isReplicated() && !to.isReplicated()) {
     const BytesReceived bytes = bytesOfMove(mesh, type, from, whole);
     const std::int64_t chosen = takeNamed ? namedCost.max : exchangeCost.max;
-    if (bytes.max > chosen)
-      plan.rejected.push_back(
-          {"all_gather in full, then slice", bytes.max, 0, "more bytes, and a buffer for the whole"});
+    if (bytes.max > chosen) {
+      std::int64_t parts = 1;
+      for (const auto& dim : from.dims) parts *= productOf(dim);
+      plan.rejected.push_back({"all_gather in full, then slice", bytes.max, parts - 1,
+                               "more bytes, and a buffer of " + formatBytes(type.bytes()) + " for the whole"});
+    }
   }
   plan.steps = takeNamed ? std::move(*named) : std::move(exchanged);
   const ReshardCost cost = costOf(plan.steps);

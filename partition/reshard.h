@@ -36,6 +36,9 @@ struct ReshardPlan {
 // `from` may be partial; `to` may be partial only where `from` is. Equal shardings give no steps.
 ReshardPlan planReshard(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to);
 
+// "all_to_all over x, then all_gather over y".
+std::string describeSteps(const Mesh& mesh, const std::vector<ReshardStep>& steps);
+
 // May minor parts of total size b be added to or removed from a dim that is cut into a parts, in place? True when the
 // tile of every device after is inside its tile before (design.md section 5, uneven).
 bool tilesNest(std::int64_t dim, std::int64_t a, std::int64_t b);

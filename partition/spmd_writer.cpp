@@ -3,23 +3,19 @@
 
 #include <algorithm>
 
-#include "partition/diagnostics.h"
 #include "support/check.h"
-#include "support/text.h"
 
 namespace gshard {
 
-SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, ToldGathers& told)
+SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, ToldMoves& told)
     : module_(module),
       function_(function),
-      diag_(diag),
       costs_(costs),
-      told_(told),
+      warnings_(module, function, diag, told),
       versions_(function.values.size()),
       phases_(function.values.size(), Phase::Forward),
       generators_(function.values.size()),
-      readLater_(function.values.size()),
-      warned_(function.values.size(), false) {}
+      readLater_(function.values.size()) {}
 
 void SpmdWriter::setMade(ValueId value, const Sharding& sharding, Phase phase) {
   function_.value(value).sharding = sharding;
@@ -90,7 +86,7 @@ ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Reques
   for (const Version& version : versions) shardings.push_back(version.sharding);
   const std::size_t from = costs_.cheapest(type, shardings, sharding);
   const ReshardPlan& plan = costs_.plan(type, shardings[from], sharding);
-  warnOfGather(value, sharding, plan, request);
+  if (!request.asked) warnings_.tell({value, versions.front().sharding, sharding, plan}, request);
   ValueId at = versions[from].value;
   for (const ReshardStep& step : plan.steps) {
     at = writeStep(at, step, value, request);
@@ -140,32 +136,6 @@ ValueId SpmdWriter::writeStep(ValueId from, const ReshardStep& step, ValueId ori
     append(std::move(op));
   }
   return result;
-}
-
-// Everything of an annotated tensor on every device is what its annotation was to avoid.
-void SpmdWriter::warnOfGather(ValueId value, const Sharding& to, const ReshardPlan& plan, const Request& request) {
-  const Value& tensor = function_.value(value);
-  const Sharding& made = versions_[value.index].front().sharding;
-  if (request.asked || warned_[value.index] || plan.bytesMax == 0 || !to.withoutPartial().isReplicated()) return;
-  if (made.withoutPartial().isReplicated()) return;
-  const auto fixed = std::find_if(tensor.origins.begin(), tensor.origins.end(),
-                                  [](const SplitOrigin& origin) { return origin.how == "fixed"; });
-  if (fixed == tensor.origins.end()) return;
-  warned_[value.index] = true;
-  if (!told_.emplace(request.range, fixed->range).second) return;
-  DiagBuilder told = diag_.emit(request.range, diag::GatheredInFull, tensor.name, formatBytes(plan.bytesMax));
-  told.label(fixed->range, "`" + tensor.name + "` is split here: " + printShardedType(module_.mesh, tensor.type, made))
-      .note(request.user + " needs it whole; on each device it then takes " + formatBytes(tensor.type.bytes()))
-      .group("reshard");
-  const bool isParameter = std::any_of(
-      function_.arguments.begin(), function_.arguments.end(),
-      [&](const Argument& argument) { return argument.value == value && argument.kind == ArgumentKind::Parameter; });
-  if (isParameter) {
-    told.help("if the split is only how `" + tensor.name +
-              "` is kept, say so: `@stored` behind it asks for the gather");
-  } else {
-    told.note("no other split of it is known that avoids this");
-  }
 }
 
 }  // namespace gshard

@@ -2,29 +2,14 @@
 // by the cheapest collectives. Apart from the decisions (op_plan, pending), which it only carries out.
 #pragma once
 
-#include <set>
-
 #include "ir/builder.h"
-#include "partition/op_plan.h"
+#include "partition/move_warnings.h"
 
 namespace gshard {
 
-// Who asks for a value in other tiles, and why what is pending is pending: for ranges, phases and reasons of
-// collectives.
-struct Request {
-  std::string user;  // "`relu`", "the result"
-  SourceRange range;
-  Phase phase = Phase::Forward;
-  std::string pendingWhy;
-  bool asked = false;  // by an annotation: a gather is no surprise
-};
-
-// Gathers that were warned of: the forms of one entry (train, eval, halves) tell them once. By asker and annotation.
-using ToldGathers = std::set<std::pair<SourceRange, SourceRange>>;
-
 class SpmdWriter {
  public:
-  SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, ToldGathers& told);
+  SpmdWriter(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs, ToldMoves& told);
 
   // The value as the next op finds it first.
   void setMade(ValueId value, const Sharding& sharding, Phase phase);
@@ -60,18 +45,15 @@ class SpmdWriter {
   void appendBehind(ValueId source, Op op);
   std::size_t placeOf(ValueId value) const;
   ValueId writeStep(ValueId from, const ReshardStep& step, ValueId original, const Request& request);
-  void warnOfGather(ValueId value, const Sharding& to, const ReshardPlan& plan, const Request& request);
 
   Module& module_;
   Function& function_;
-  DiagSink& diag_;
   ReshardCosts& costs_;
-  ToldGathers& told_;
+  MoveWarnings warnings_;
   std::vector<std::vector<Version>> versions_;  // per value of the global program
   std::vector<Phase> phases_;
   std::vector<std::optional<Op>> generators_;
   std::vector<std::optional<ReadLater>> readLater_;
-  std::vector<bool> warned_;
   // Ops by place: place 0 stands before all ops, place i + 1 begins with the i-th op that was appended.
   std::vector<std::vector<Op>> places_{1};
   std::vector<std::size_t> placeOf_;  // per value of the SPMD form: where it is defined

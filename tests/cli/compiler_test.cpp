@@ -311,6 +311,24 @@ TEST(Commands, Explain) {
   EXPECT_TRUE(has(gshardc({"explain", "E0201"}).out, "E0201"));
 }
 
+// T26 (a): what was chosen, and what else would have moved the value.
+TEST(Commands, ExplainShowsRejectedPlans) {
+  const Scratch scratch;
+  const std::string file = scratch.write("mix.gsd",
+                                         "mesh [x: 4, y: 2]\n"
+                                         "entry fn t(a: f32[16, 16, 16] @shard([y, _, x])) -> f32[16, 16, 16] {\n"
+                                         "    return a @split(1, x, y)\n"
+                                         "}\n");
+  const Outcome lines = gshardc({"explain", file});
+  ASSERT_EQ(lines.code, 0) << lines.all();
+  for (const char* part : {"exchange over x, y   1.75 KiB   7 steps",
+                           "rejected   all_to_all over x, then all_to_all over y   2.5 KiB   4 steps",
+                           "rejected   all_gather in full, then slice   14 KiB   7 steps",
+                           "more bytes, and a buffer of 16 KiB for the whole"}) {
+    EXPECT_TRUE(has(lines.out, part)) << part << "\n" << lines.out;
+  }
+}
+
 TEST(Commands, RunCompilesOnce) {
   const Scratch scratch;
   setenv("GSHARD_CACHE_DIR", scratch.file("cache").c_str(), 1);
