@@ -6,6 +6,7 @@
 
 #include "codegen/diagnostics.h"
 #include "codegen/program_tables.h"
+#include "codegen/recompute.h"
 #include "llvm/IR/LLVMContext.h"
 #include "support/check.h"
 
@@ -53,6 +54,17 @@ std::vector<PlannedFunction> planFunctions(const Module& module, const std::dequ
   return functions;
 }
 
+// The module whose functions compute again what is not worth keeping.
+Module withRecomputation(const Module& module) {
+  Module result = module;
+  ExtentTable extents;
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    const FunctionViews views(module, module.functions[i], extents);
+    if (std::optional<Function> function = recomputeInBackward(views)) result.functions[i] = *std::move(function);
+  }
+  return result;
+}
+
 MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, const FixedMemory& fixed,
                           const SourceManager& sources, ExtentTable& extents) {
   const Function& function = planned.views->function();
@@ -79,7 +91,7 @@ MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, 
 
 }  // namespace
 
-std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan, const CodegenOptions& options,
+std::optional<CodegenResult> generate(const Module& given, const CommPlan* plan, const CodegenOptions& options,
                                       const SourceManager& sources, DiagSink& diag) {
   std::string error;
   const std::unique_ptr<Target> target = Target::create(options.target, error);
@@ -87,6 +99,8 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
     diag.emit(SourceRange{}, diag::TargetUnknown, error);
     return std::nullopt;
   }
+  const bool fuses = options.fuse && options.target.level != OptimizationLevel::O0;
+  const Module module = fuses ? withRecomputation(given) : given;
   ExtentTable extents;
   std::deque<FunctionViews> views;  // addresses stay: planned functions point to them
   const FixedMemory fixed = placeFixed(module, extents);

@@ -187,6 +187,11 @@ class Fuser {
     return op;
   }
 
+  // What the backward pass makes of forward values alone would otherwise be made, and kept, as soon as they are there.
+  bool samePass(std::size_t a, std::size_t b) const {
+    return (function_.ops[a].phase == Phase::Forward) == (function_.ops[b].phase == Phase::Forward);
+  }
+
   bool sameSpace(std::size_t a, std::size_t b) const {
     const Layout& left = views_.layout(resultOf(a));
     const Layout& right = views_.layout(resultOf(b));
@@ -261,7 +266,7 @@ class Fuser {
     for (std::size_t i = 0; i < function_.ops.size(); ++i) {
       if (!isFusible(i)) continue;
       for (const Use& use : uses_[i]) {
-        if (!use.isIdentity || !isFusible(use.op) || !sameSpace(i, use.op)) continue;
+        if (!use.isIdentity || !isFusible(use.op) || !samePass(i, use.op) || !sameSpace(i, use.op)) continue;
         const std::size_t a = find(i);
         const std::size_t b = find(use.op);
         if (a == b || members_[a].size() + members_[b].size() > kGroupOps || hasDetour(a, b)) continue;
