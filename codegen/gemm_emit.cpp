@@ -67,19 +67,30 @@ static bool usesWidth(const GemmPlan& plan, int kind) {
   return kind == 0 ? plan.panelsN > 1 : plan.panelsN > 0;
 }
 
+// Strides in elements of what one kernel reads and writes: packed panels, or the operands themselves.
+struct KernelStrides {
+  std::int64_t aRow, aK, bK, cRow;
+};
+
+static KernelStrides stridesOf(const GemmPlan& plan, int heightKind, int widthKind) {
+  const bool packedA = plan.accessA == GemmAccess::Packed, packedB = plan.accessB == GemmAccess::Packed;
+  return {packedA ? 1 : plan.m.strideA, packedA ? heightOf(plan, heightKind) : plan.k.strideA,
+          packedB ? plan.packedWidth(widthOf(plan, widthKind)) : plan.k.strideB,
+          plan.scatterC ? plan.width : plan.m.strideC};
+}
+
 static llvm::Constant* kernelOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int heightKind,
                                 int widthKind) {
   if (!usesHeight(plan, heightKind) || !usesWidth(plan, widthKind)) return nullptr;
-  const bool packedA = plan.accessA == GemmAccess::Packed, packedB = plan.accessB == GemmAccess::Packed;
+  const bool packedB = plan.accessB == GemmAccess::Packed;
+  const KernelStrides strides = stridesOf(plan, heightKind, widthKind);
   KernelShape shape;
   shape.element = plan.element;
   shape.height = heightOf(plan, heightKind);
   shape.columns = widthOf(plan, widthKind);
-  shape.strideARow = packedA ? 1 : plan.m.strideA;
-  shape.strideAK = packedA ? shape.height : plan.k.strideA;
-  shape.strideBK = packedB ? plan.packedWidth(shape.columns) : plan.k.strideB;
-  shape.strideCRow = plan.scatterC ? plan.width : plan.m.strideC;
-  shape.alignedB = packedB;
+  shape.adjacentRows = strides.aRow == 1 || shape.height == 1;
+  shape.adjacentSteps = !shape.adjacentRows && strides.aK == 1;
+  shape.wholeVectorsB = packedB && shape.columns % plan.vectorLanes != 0;
   shape.prefetchB = plan.prefetchB && widthKind == 0 && !packedB;
   return gemmKernel(module, target, shape);
 }
@@ -123,6 +134,13 @@ llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   }
   for (const int heightKind : {0, 1}) {
     for (const int widthKind : {0, 1}) fields.pointer(kernelOf(module_, target_, plan, heightKind, widthKind));
+  }
+  for (const int heightKind : {0, 1}) {
+    for (const int widthKind : {0, 1}) {
+      const KernelStrides strides = stridesOf(plan, heightKind, widthKind);
+      for (const std::int64_t stride : {strides.aRow, strides.aK, strides.bK, strides.cRow})
+        fields.integer(stride * bytes);
+    }
   }
   for (const int kind : {0, 1}) fields.pointer(packAOf(module_, target_, plan, kind));
   for (const int kind : {0, 1}) fields.pointer(packBOf(module_, target_, plan, kind));

@@ -10,15 +10,15 @@
 
 namespace gshard {
 
-// All strides in elements. Each field is a constant of the code, and part of the symbol's name.
+// Each field is a constant of the code, and part of the symbol's name. Strides are arguments, so that products of many
+// shapes share a kernel; but for those of A that are 1, which save registers.
 struct KernelShape {
   GemmElement element = GemmElement::F32;
   std::int64_t height = 1, columns = 1;
-  std::int64_t strideARow = 1, strideAK = 1;  // of the packed panel, or of the operand itself
-  std::int64_t strideBK = 1;
-  std::int64_t strideCRow = 1;
-  bool alignedB = false;   // B is a packed panel: whole vectors, aligned
-  bool prefetchB = false;  // the columns after these are fetched ahead
+  bool adjacentRows = false;   // A's rows lie side by side: a packed panel, or a transposed operand
+  bool adjacentSteps = false;  // A's values of k lie side by side
+  bool wholeVectorsB = false;  // rows of B may be read beyond `columns`, to whole vectors: a packed panel
+  bool prefetchB = false;      // the columns after these are fetched ahead
 };
 
 enum class PackMethod : std::uint8_t {
@@ -56,6 +56,8 @@ class VectorBuilder {
   llvm::Value* at(llvm::Value* base, llvm::Value* index);
   // Only the first `count` lanes are read or written; the others read as zero.
   llvm::Value* load(llvm::Value* address, std::int64_t count, bool aligned = false);
+  // Zeros if `condition` (one bit) does not hold; the address is readable either way.
+  llvm::Value* loadIf(llvm::Value* condition, llvm::Value* address, std::int64_t count);
   void store(llvm::Value* value, llvm::Value* address, std::int64_t count, bool aligned = false);
   llvm::Value* loadElement(llvm::Value* address);
   void storeElement(llvm::Value* value, llvm::Value* address);

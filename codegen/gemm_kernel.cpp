@@ -1,5 +1,5 @@
-// The microkernel: a tile of the result in registers, one step of k after another. Every stride is a constant, so that
-// addresses are immediates; and the vector helpers that the packing kernels use too.
+// The microkernel: a tile of the result in registers, one step of k after another; and the vector helpers that the
+// packing kernels use too.
 #include <vector>
 
 #include "codegen/gemm_emit.h"
@@ -50,6 +50,14 @@ Value* VectorBuilder::load(Value* address, std::int64_t count, bool aligned) {
   llvm::SmallVector<int, 16> lanes;
   for (std::int64_t lane = 0; lane < lanes_; ++lane) lanes.push_back(static_cast<int>(lane < count ? lane : count));
   return builder_.CreateShuffleVector(piece, llvm::Constant::getNullValue(shortType), lanes);
+}
+
+Value* VectorBuilder::loadIf(Value* condition, Value* address, std::int64_t count) {
+  if (!shape_.hasMaskedLoads) return builder_.CreateSelect(condition, load(address, count), zero());
+  Value* lanes = builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), condition);
+  if (count < lanes_) lanes = builder_.CreateAnd(lanes, mask(count));
+  return builder_.CreateMaskedLoad(vectorType_, address, llvm::Align(static_cast<std::uint64_t>(bytes_)), lanes,
+                                   zero());
 }
 
 void VectorBuilder::store(Value* value, Value* address, std::int64_t count, bool aligned) {
@@ -121,10 +129,9 @@ static std::string symbolOf(const KernelShape& shape) {
   std::string name = "gshard_gemm_kernel";
   name += shape.element == GemmElement::F32 ? "_f32" : "_f64";
   name += "_" + std::to_string(shape.height) + "x" + std::to_string(shape.columns);
-  for (const std::int64_t stride : {shape.strideARow, shape.strideAK, shape.strideBK, shape.strideCRow}) {
-    name += "_" + std::to_string(stride);
-  }
-  if (shape.alignedB) name += "_packed";
+  if (shape.adjacentRows) name += "_rows";
+  if (shape.adjacentSteps) name += "_steps";
+  if (shape.wholeVectorsB) name += "_whole";
   if (shape.prefetchB) name += "_prefetch";
   return name;
 }
@@ -138,13 +145,14 @@ class KernelEmitter {
       : builder_(module.getContext()), vectors_(builder_, target, shape.element), shape_(shape) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
-    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {integer, pointer, pointer, pointer, integer}, false);
+    auto* type =
+        llvm::FunctionType::get(builder_.getVoidTy(), {integer, pointer, pointer, pointer, integer, pointer}, false);
     function_ = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbolOf(shape), module);
     target.prepareFunction(*function_);
-    for (const unsigned argument : {1u, 2u, 3u}) {
+    for (const unsigned argument : {1u, 2u, 3u, 5u}) {
       function_->addParamAttr(argument, llvm::Attribute::NoAlias);
       function_->addParamAttr(argument, llvm::Attribute::NoCapture);
-      if (argument < 3) function_->addParamAttr(argument, llvm::Attribute::ReadOnly);
+      if (argument != 3) function_->addParamAttr(argument, llvm::Attribute::ReadOnly);
     }
     vectorsPerRow_ = (shape.columns + vectors_.lanes() - 1) / vectors_.lanes();
   }
@@ -152,29 +160,59 @@ class KernelEmitter {
   llvm::Function* emit() {
     llvm::LLVMContext& context = builder_.getContext();
     llvm::BasicBlock* entry = llvm::BasicBlock::Create(context, "entry", function_);
-    llvm::BasicBlock* load = llvm::BasicBlock::Create(context, "accumulate", function_);
-    llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", function_);
     llvm::BasicBlock* loop = llvm::BasicBlock::Create(context, "steps", function_);
     llvm::BasicBlock* finish = llvm::BasicBlock::Create(context, "finish", function_);
     builder_.SetInsertPoint(entry);
-    builder_.CreateCondBr(builder_.CreateICmpNE(argument(4), builder_.getInt64(0)), load, start);
-    builder_.SetInsertPoint(load);
-    const std::vector<Value*> loaded = loadTile();
-    builder_.CreateBr(start);
-    builder_.SetInsertPoint(start);
-    const std::vector<Value*> initial = merge(entry, std::vector<Value*>(loaded.size(), vectors_.zero()), load, loaded);
+    readStrides();
+    placeRows();
+    const std::vector<Value*> initial = initialTile();
     builder_.CreateCondBr(builder_.CreateICmpSGT(argument(0), builder_.getInt64(0)), loop, finish);
-    const std::vector<Value*> summed = emitSteps(start, loop, finish, initial);
+    const std::vector<Value*> summed = emitSteps(entry, loop, finish, initial);
     builder_.SetInsertPoint(finish);
-    storeTile(merge(start, initial, loop, summed));
+    const std::vector<Value*> result = merge(entry, initial, loop, summed);
+    // Read once more, so that the addresses of the tile are found again and hold no registers during the loop.
+    strideCRow_ = readStride(3, /*again=*/true);
+    storeTile(result);
     builder_.CreateRetVoid();
     return function_;
   }
 
  private:
+  // Rows of A that share one pointer: it, and once, twice and three times the stride after it, which are all that
+  // addressing offers. One pointer per row would fill the registers.
+  static constexpr std::int64_t kRowsPerPointer = 4;
+
   Value* argument(unsigned index) { return function_->getArg(index); }
   std::int64_t lanesOf(std::int64_t vector) const {
     return std::min(vectors_.lanes(), shape_.columns - vector * vectors_.lanes());
+  }
+  std::int64_t pointersA() const {
+    return shape_.adjacentRows ? 1 : (shape_.height + kRowsPerPointer - 1) / kRowsPerPointer;
+  }
+  Value* times(Value* value, std::int64_t factor) {
+    return factor == 1 ? value : builder_.CreateMul(value, builder_.getInt64(static_cast<std::uint64_t>(factor)));
+  }
+  // `bytes` after `base`.
+  Value* after(Value* base, Value* bytes) { return builder_.CreateInBoundsGEP(builder_.getInt8Ty(), base, bytes); }
+
+  Value* readStride(std::uint64_t index, bool again = false) {
+    llvm::Type* integer = builder_.getInt64Ty();
+    return builder_.CreateLoad(integer, builder_.CreateConstInBoundsGEP1_64(integer, argument(5), index), again);
+  }
+
+  void readStrides() {
+    Value* element = builder_.getInt64(static_cast<std::uint64_t>(vectors_.bytes()));
+    strideARow_ = shape_.adjacentRows ? element : readStride(0);
+    strideAK_ = shape_.adjacentSteps ? element : readStride(1);
+    strideBK_ = readStride(2);
+    strideCRow_ = readStride(3);
+  }
+
+  void placeRows() {
+    for (std::int64_t i = 0; i < std::min(kRowsPerPointer, shape_.height); ++i)
+      rowOffsets_.push_back(times(strideARow_, i));
+    for (std::int64_t i = 0; i < pointersA(); ++i)
+      startsA_.push_back(i == 0 ? argument(1) : after(startsA_.back(), times(strideARow_, kRowsPerPointer)));
   }
 
   std::vector<Value*> merge(llvm::BasicBlock* first, const std::vector<Value*>& firstValues, llvm::BasicBlock* second,
@@ -189,63 +227,82 @@ class KernelEmitter {
     return merged;
   }
 
-  Value* tileAddress(std::int64_t row, std::int64_t vector) {
-    return vectors_.at(argument(3), row * shape_.strideCRow + vector * vectors_.lanes());
+  // Calls `visit` with the address and the lanes of every vector of the tile, row by row.
+  void forEachOfTile(const std::function<void(Value*, std::int64_t)>& visit) {
+    std::vector<Value*> offsets;
+    for (std::int64_t i = 0; i < kRowsPerPointer; ++i) offsets.push_back(times(strideCRow_, i));
+    Value* pointer = argument(3);
+    for (std::int64_t i = 0; i < shape_.height; ++i) {
+      const auto offset = static_cast<std::size_t>(i % kRowsPerPointer);
+      if (i > 0 && offset == 0) pointer = after(pointer, times(strideCRow_, kRowsPerPointer));
+      Value* row = offset == 0 ? pointer : after(pointer, offsets[offset]);
+      for (std::int64_t v = 0; v < vectorsPerRow_; ++v) visit(vectors_.at(row, v * vectors_.lanes()), lanesOf(v));
+    }
   }
 
-  std::vector<Value*> loadTile() {
+  // What is there if it is added to, else zeros. One load either way: a branch would double every value of the tile.
+  std::vector<Value*> initialTile() {
+    Value* accumulates = builder_.CreateICmpNE(argument(4), builder_.getInt64(0));
     std::vector<Value*> tile;
-    for (std::int64_t row = 0; row < shape_.height; ++row) {
-      for (std::int64_t v = 0; v < vectorsPerRow_; ++v) tile.push_back(vectors_.load(tileAddress(row, v), lanesOf(v)));
-    }
+    forEachOfTile(
+        [&](Value* address, std::int64_t lanes) { tile.push_back(vectors_.loadIf(accumulates, address, lanes)); });
     return tile;
   }
 
   void storeTile(const std::vector<Value*>& tile) {
     std::size_t next = 0;
-    for (std::int64_t row = 0; row < shape_.height; ++row) {
-      for (std::int64_t v = 0; v < vectorsPerRow_; ++v) vectors_.store(tile[next++], tileAddress(row, v), lanesOf(v));
-    }
+    forEachOfTile([&](Value* address, std::int64_t lanes) { vectors_.store(tile[next++], address, lanes); });
   }
 
   std::vector<Value*> emitSteps(llvm::BasicBlock* start, llvm::BasicBlock* loop, llvm::BasicBlock* finish,
                                 const std::vector<Value*>& initial) {
     builder_.SetInsertPoint(loop);
     llvm::PHINode* left = builder_.CreatePHI(builder_.getInt64Ty(), 2);
-    llvm::PHINode* a = builder_.CreatePHI(builder_.getPtrTy(), 2);
-    llvm::PHINode* b = builder_.CreatePHI(builder_.getPtrTy(), 2);
     left->addIncoming(argument(0), start);
-    a->addIncoming(argument(1), start);
+    llvm::PHINode* b = builder_.CreatePHI(builder_.getPtrTy(), 2);
     b->addIncoming(argument(2), start);
-    std::vector<llvm::PHINode*> phis;
-    for (Value* value : initial) {
-      phis.push_back(builder_.CreatePHI(vectors_.vectorType(), 2));
-      phis.back()->addIncoming(value, start);
+    std::vector<llvm::PHINode*> a, sums;
+    for (Value* pointer : startsA_) {
+      a.push_back(builder_.CreatePHI(builder_.getPtrTy(), 2));
+      a.back()->addIncoming(pointer, start);
     }
-    const std::vector<Value*> sums = emitStep(a, b, phis);
-    for (std::size_t i = 0; i < sums.size(); ++i) phis[i]->addIncoming(sums[i], loop);
+    for (Value* value : initial) {
+      sums.push_back(builder_.CreatePHI(vectors_.vectorType(), 2));
+      sums.back()->addIncoming(value, start);
+    }
+    const std::vector<Value*> summed = emitStep(a, b, sums);
+    for (std::size_t i = 0; i < summed.size(); ++i) sums[i]->addIncoming(summed[i], loop);
     Value* remaining = builder_.CreateNSWSub(left, builder_.getInt64(1));
     left->addIncoming(remaining, loop);
-    a->addIncoming(vectors_.at(a, shape_.strideAK), loop);
-    b->addIncoming(vectors_.at(b, shape_.strideBK), loop);
+    for (llvm::PHINode* pointer : a) pointer->addIncoming(after(pointer, strideAK_), loop);
+    b->addIncoming(after(b, strideBK_), loop);
     llvm::BranchInst* branch =
         builder_.CreateCondBr(builder_.CreateICmpNE(remaining, builder_.getInt64(0)), loop, finish);
     keepLoop(builder_, branch);
-    return sums;
+    return summed;
   }
 
-  std::vector<Value*> emitStep(Value* a, Value* b, const std::vector<llvm::PHINode*>& accumulators) {
-    std::vector<Value*> columns, sums;
+  std::vector<Value*> emitStep(const std::vector<llvm::PHINode*>& a, Value* b,
+                               const std::vector<llvm::PHINode*>& sums) {
+    std::vector<Value*> columns, summed;
     for (std::int64_t v = 0; v < vectorsPerRow_; ++v) {
-      const std::int64_t lanes = shape_.alignedB ? vectors_.lanes() : lanesOf(v);
-      columns.push_back(vectors_.load(vectors_.at(b, v * vectors_.lanes()), lanes, shape_.alignedB));
+      const std::int64_t lanes = shape_.wholeVectorsB ? vectors_.lanes() : lanesOf(v);
+      columns.push_back(vectors_.load(vectors_.at(b, v * vectors_.lanes()), lanes));
     }
     if (shape_.prefetchB) prefetchNext(b);
     for (std::int64_t row = 0; row < shape_.height; ++row) {
-      Value* factor = vectors_.splat(vectors_.loadElement(vectors_.at(a, row * shape_.strideARow)));
-      for (Value* column : columns) sums.push_back(vectors_.multiplyAdd(factor, column, accumulators[sums.size()]));
+      Value* address = rowAddress(a, row);
+      Value* factor = vectors_.splat(vectors_.loadElement(address));
+      for (Value* column : columns) summed.push_back(vectors_.multiplyAdd(factor, column, sums[summed.size()]));
     }
-    return sums;
+    return summed;
+  }
+
+  Value* rowAddress(const std::vector<llvm::PHINode*>& a, std::int64_t row) {
+    if (shape_.adjacentRows) return vectors_.at(a[0], row);
+    Value* pointer = a[static_cast<std::size_t>(row / kRowsPerPointer)];
+    const auto offset = static_cast<std::size_t>(row % kRowsPerPointer);
+    return offset == 0 ? pointer : after(pointer, rowOffsets_[offset]);
   }
 
   // The next columns of the same row of B, one cache line at a time.
@@ -264,6 +321,9 @@ class KernelEmitter {
   const KernelShape shape_;
   llvm::Function* function_ = nullptr;
   std::int64_t vectorsPerRow_ = 1;
+  Value *strideARow_ = nullptr, *strideAK_ = nullptr, *strideBK_ = nullptr, *strideCRow_ = nullptr;  // bytes
+  std::vector<Value*> rowOffsets_;  // of the rows that share a pointer, bytes
+  std::vector<Value*> startsA_;     // one per pointer
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 /* The contract of one matrix product between generated code and runtime/gemm_driver.cpp, in C.
-   Generated code holds one constant descriptor per distinct product; kernels know every stride as a constant,
-   so that the driver only walks blocks. Apart from abi.h, because nothing but GEMM uses it. */
+   Generated code holds one constant descriptor per distinct product; kernels know the size of their tile and which
+   strides are 1, so that products of many shapes share them. Apart from abi.h, because nothing but GEMM uses it. */
 #pragma once
 #include <stdint.h>
 
@@ -10,8 +10,15 @@ extern "C" {
 
 enum { GSHARD_RT_GEMM_MAX_LOOPS = 8 };
 
+/* Of one kernel's operands, in bytes: from row to row and from k to k of A, from k to k of B, from row to row of C.
+   A packed operand has those of its panels. */
+typedef struct gshard_rt_gemm_strides {
+  int64_t aRow, aK, bK, cRow;
+} gshard_rt_gemm_strides;
+
 /* c[tile] = (accumulate ? c[tile] : 0) + sum over `steps` values of k; one FMA chain per element, k ascending. */
-typedef void (*gshard_rt_gemm_kernel)(int64_t steps, const void* a, const void* b, void* c, int64_t accumulate);
+typedef void (*gshard_rt_gemm_kernel)(int64_t steps, const void* a, const void* b, void* c, int64_t accumulate,
+                                      const gshard_rt_gemm_strides* strides);
 
 /* Copies adjacent panels of equal size (`steps` values of k each) into the layout that the kernel reads. A line is a
    row of A or a column of B; strides in elements. They are arguments, so that products of one module share this code.
@@ -54,6 +61,7 @@ typedef struct gshard_rt_gemm_desc {
   int64_t height, panelsM, tallPanels;
   int64_t width, panelsN, lastWidth;
   gshard_rt_gemm_kernel kernels[2][2];
+  gshard_rt_gemm_strides strides[2][2];
 
   /* Null: the kernels read the operand in place. A packed panel of B is as wide as its kernel's vectors. */
   gshard_rt_gemm_pack packA[2];

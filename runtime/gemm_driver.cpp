@@ -129,13 +129,14 @@ class Product {
                                : packedPanelA(panelM, blockM.begin, steps);
       char* c = advance(c_, firstRow(panelM) * desc_.m.strideC + panelN * desc_.width * desc_.n.strideC);
       const gshard_rt_gemm_kernel kernel = desc_.kernels[heightKind(panelM)][widthKind(panelN)];
+      const gshard_rt_gemm_strides* strides = &desc_.strides[heightKind(panelM)][widthKind(panelN)];
       if (!desc_.scatterC) {
-        kernel(steps, a, b, c, accumulate);
+        kernel(steps, a, b, c, accumulate, strides);
         continue;
       }
       const int64_t rows = desc_.height - heightKind(panelM), columns = widthOf(panelN);
       if (accumulate) copyTile(c, rows, columns, false);
-      kernel(steps, a, b, tile_, accumulate);
+      kernel(steps, a, b, tile_, accumulate, strides);
       copyTile(c, rows, columns, true);
     }
   }
