@@ -57,6 +57,7 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
 struct LinkOptions {
   std::string runtimeArchive;  // path of libgshard_runtime.a
   std::string cxx = "c++";
+  bool debug = false;  // keep debug information
 };
 // Writes the executable under a temporary name and renames it.
 bool linkExecutable(const std::vector<std::string>& objects, const std::string& outPath, const LinkOptions& options,

@@ -237,6 +237,10 @@ int ExpressionBuilder::take(std::size_t number, const DimMap& dims) {
 
 KernelWork ExpressionBuilder::finish() {
   finishKernel(work_.kernel);
+  if (takesOuterSize(work_.kernel)) {
+    KernelLoop& outer = work_.kernel.loops[0];
+    outer.sizeArg = numberExtra(outer.size);
+  }
   return std::move(work_);
 }
 

@@ -32,7 +32,10 @@ KernelBody::KernelBody(llvm::Function& function, const LoopKernel& kernel, const
   const auto usesIndex = [&](const LinearIndex& linear) {
     for (const auto& [arg, stride] : linear.tileOffsets) uses(arg);
   };
-  for (const KernelLoop& loop : kernel.loops) uses(loop.liveArg);
+  for (const KernelLoop& loop : kernel.loops) {
+    uses(loop.liveArg);
+    uses(loop.sizeArg);
+  }
   for (const Node& node : kernel.nodes) {
     uses(node.splitArg);
     uses(node.siteArg);
@@ -66,13 +69,14 @@ KernelBody::Value KernelBody::tileLive(int arg) {
 
 KernelBody::Value KernelBody::live(std::size_t loop) {
   const KernelLoop& info = kernel_.loops[loop];
+  if (info.sizeArg >= 0) return extra(info.sizeArg);
   if (info.liveArg < 0) return number(info.size);
   return ir_.CreateMul(tileLive(info.liveArg), number(info.liveFactor));
 }
 
 std::pair<KernelBody::Value, KernelBody::Value> KernelBody::outerRange() {
   Value size = live(0);
-  if (kernel_.chunks == 1) return {number(0), size};
+  if (kernel_.chunks == 1 && kernel_.loops[0].sizeArg < 0) return {number(0), size};
   const auto clamped = [&](Value chunk) {
     Value at = ir_.CreateMul(chunk, number(kernel_.chunkSize));
     return ir_.CreateSelect(ir_.CreateICmpSLT(at, size), at, size);
@@ -107,6 +111,26 @@ KernelBody::Value KernelBody::forWholeSteps(Value begin, Value end, std::int64_t
   return forLoop(begin, step == 1 ? end : ir_.CreateNSWSub(end, number(step - 1)), step, body);
 }
 
+void KernelBody::forVectors(Value begin, Value end, std::size_t loop, std::int64_t lanes,
+                            const std::function<void(Value)>& body) {
+  setLanes(loop, lanes);
+  forLoop(begin, end, lanes, [&](Value i) {
+    setIndex(loop, i);
+    if (!isWhole(loop, lanes)) {
+      // Compared as 32 bits, which fill one register: what is left is cut to the lanes first.
+      std::vector<llvm::Constant*> numbers;
+      for (std::int64_t lane = 0; lane < lanes; ++lane) numbers.push_back(ir_.getInt32(static_cast<unsigned>(lane)));
+      Value left = ir_.CreateNSWSub(end, i);
+      left = ir_.CreateTrunc(ir_.CreateSelect(ir_.CreateICmpSLT(left, number(lanes)), left, number(lanes)),
+                             ir_.getInt32Ty());
+      mask_ = ir_.CreateICmpUGT(splat(left), llvm::ConstantVector::get(numbers), "mask");
+    }
+    body(i);
+    mask_ = nullptr;
+  });
+  setLanes(loop, 1);
+}
+
 void KernelBody::ifThen(Value condition, const std::function<void()>& body) {
   llvm::BasicBlock* then = llvm::BasicBlock::Create(function_.getContext(), "then", &function_);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(function_.getContext(), "after", &function_);
@@ -134,7 +158,8 @@ std::int64_t KernelBody::chooseLanes(std::size_t vectorLoop) const {
     narrowest = std::min(narrowest, std::max<std::int64_t>(byteSize(dtype), 4));
   }
   std::int64_t lanes = shape_.lanes(narrowest);
-  while (lanes > kernel_.loops[vectorLoop].size) lanes /= 2;
+  const std::int64_t size = kernel_.loops[vectorLoop].knownSize();
+  while (lanes > 1 && (canMask(vectorLoop) ? lanes >= 2 * size : lanes > size)) lanes /= 2;
   const std::vector<bool>& depends = depends_[vectorLoop];
   for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
     const Node& node = kernel_.nodes[i];
@@ -143,6 +168,40 @@ std::int64_t KernelBody::chooseLanes(std::size_t vectorLoop) const {
     if (node.kind == NodeKind::Apply && node.siteArg >= 0 && depends[i]) return 1;
   }
   return std::max<std::int64_t>(lanes, 1);
+}
+
+bool KernelBody::isWhole(std::size_t loop, std::int64_t lanes) const {
+  return kernel_.loops[loop].liveArg < 0 && kernel_.loops[loop].knownSize() % lanes == 0;
+}
+
+bool KernelBody::canMask(std::size_t loop) const {
+  if (!shape_.hasMaskedStores) return false;
+  for (const Node& node : kernel_.nodes) {
+    switch (node.kind) {
+      case NodeKind::Load:
+      case NodeKind::Gather:
+        if (node.access.index.scales[loop] != 0 && node.access.index.scales[loop] != 1) return false;
+        break;
+      case NodeKind::Table:
+        if (node.position.scales[loop] != 0) return false;
+        break;
+      case NodeKind::Constant:
+      case NodeKind::Index:
+      case NodeKind::TotalRows:
+      case NodeKind::Apply:
+        break;
+    }
+  }
+  for (const KernelOutput& output : kernel_.outputs) {
+    const std::int64_t scale = output.access.index.scales[loop];
+    const bool isReduced = kernel_.kind == KernelKind::Reduce && loop >= kernel_.keptLoops;
+    if (!isReduced && scale != 1) return false;
+  }
+  return true;
+}
+
+bool KernelBody::coversRest(std::size_t vectorLoop, std::int64_t lanes) const {
+  return isWhole(vectorLoop, lanes) || canMask(vectorLoop);
 }
 
 // ---- memory
@@ -231,7 +290,11 @@ KernelBody::Value KernelBody::loadAt(const Access& access, Value moreElements) {
   const std::int64_t step = scaleOfVector(access.index);
   if (step == 0) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(scalar, pointer, align));
   llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
-  if (step == 1) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
+  if (step == 1 && mask_ == nullptr) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
+  if (step == 1) {
+    Value zeros = llvm::Constant::getNullValue(vector);
+    return fromMemory(ir_, dtype, ir_.CreateMaskedLoad(vector, pointer, align, mask_, zeros));
+  }
   Value lanes = llvm::PoisonValue::get(vector);
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
     Value one = ir_.CreateAlignedLoad(
@@ -248,6 +311,10 @@ void KernelBody::storeAt(const Access& access, Value value, Value moreElements) 
   value = toMemory(ir_, dtype, value);
   Value pointer = elementPointer(access, moreElements);
   const std::int64_t step = scaleOfVector(access.index);
+  if (step == 1 && mask_ != nullptr) {
+    ir_.CreateMaskedStore(value, pointer, align, mask_);
+    return;
+  }
   if (lanes_ == 1 || step == 1) {
     ir_.CreateAlignedStore(value, pointer, align);
     return;

@@ -42,6 +42,9 @@ class KernelBody {
   Value forLoop(Value begin, Value end, std::int64_t step, const std::function<void(Value)>& body);
   // Whole steps only: runs while i + step <= end.
   Value forWholeSteps(Value begin, Value end, std::int64_t step, const std::function<void(Value)>& body);
+  // Runs `body` for [begin, end) of the loop in vectors of `lanes`, and leaves no rest: if the loop's size is no
+  // multiple of the vector, the lanes beyond the end are masked off. Only where coversRest holds.
+  void forVectors(Value begin, Value end, std::size_t loop, std::int64_t lanes, const std::function<void(Value)>& body);
   void ifThen(Value condition, const std::function<void()>& body);
 
   void setIndex(std::size_t loop, Value index) { index_[loop] = index; }
@@ -52,6 +55,11 @@ class KernelBody {
   std::int64_t lanes() const { return lanes_; }
   // The widest power of two of lanes that target, loop and nodes allow.
   std::int64_t chooseLanes(std::size_t vectorLoop) const;
+  // Whether vectors of so many lanes can do the whole loop, without a rest that is done one by one: the size is a
+  // multiple, or the target masks loads and stores and everything varies with the loop element by element.
+  bool coversRest(std::size_t vectorLoop, std::int64_t lanes) const;
+  // `value` where a lane is live, `other` where it is masked off.
+  Value whereLive(Value value, Value other) { return mask_ == nullptr ? value : ir_.CreateSelect(mask_, value, other); }
 
   // ---- nodes
   // Evaluates nodes that depend on the loops [0, depth) only and have no value yet: called on entering a loop.
@@ -93,6 +101,8 @@ class KernelBody {
   Value gather(int node);
   void checkDivisor(const Node& node, Value divisor);
   std::int64_t scaleOfVector(const LinearIndex& index) const;
+  bool isWhole(std::size_t loop, std::int64_t lanes) const;
+  bool canMask(std::size_t loop) const;
 
   const LoopKernel& kernel_;
   const TargetShape& shape_;
@@ -104,6 +114,7 @@ class KernelBody {
   std::vector<std::vector<bool>> depends_;  // per loop, per node
   std::size_t vectorLoop_ = 0;
   std::int64_t lanes_ = 1;
+  Value mask_ = nullptr;  // the live lanes, or null: all
 };
 
 // One per kernel kind: fills the body.

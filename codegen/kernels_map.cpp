@@ -1,5 +1,5 @@
-// Map kernels: every element of every output from its own indices. The innermost loop runs in vectors, then one by one,
-// with the same arithmetic.
+// Map kernels: every element of every output from its own indices. The innermost loop runs in vectors; a rest
+// under a mask or, where the target has none, one by one, with the same arithmetic.
 #include "codegen/kernel_body.h"
 
 namespace gshard {
@@ -33,6 +33,10 @@ void emitLoop(KernelBody& body, std::size_t depth) {
     storeOutputs(body);
   };
   const std::int64_t lanes = body.chooseLanes(depth);
+  if (lanes > 1 && body.coversRest(depth, lanes)) {
+    body.forVectors(begin, end, depth, lanes, [&](llvm::Value*) { storeOutputs(body); });
+    return;
+  }
   if (lanes > 1) {
     body.setLanes(depth, lanes);
     begin = body.forWholeSteps(begin, end, lanes, inner);

@@ -3,7 +3,8 @@
 //
 // Columns: the vector runs along the last kept loop; every lane is one chain over the reduced loops.
 // Rows: the vector runs along the last reduced loop; kRowChains vectors of partial sums, added pairwise, then lane by
-// lane pairwise, then the scalar rest.
+// lane pairwise. A rest that fills no vector is added to its lanes under a mask, or one by one at the end
+// where the target has no masks.
 #include "codegen/kernel_body.h"
 #include "codegen/llvm_math.h"
 
@@ -74,7 +75,15 @@ class Reducer {
       });
       body_.setLanes(depth, 1);
     };
-    if (lanes > 1 && kernel_.loops[depth].size >= kColumnBlock * lanes) run(kColumnBlock, lanes);
+    const std::int64_t size = kernel_.loops[depth].knownSize();
+    if (lanes > 1 && size >= kColumnBlock * lanes) {
+      run(kColumnBlock, lanes);
+      if (kernel_.loops[depth].liveArg < 0 && size % (kColumnBlock * lanes) == 0) return;
+    }
+    if (lanes > 1 && body_.coversRest(depth, lanes)) {
+      body_.forVectors(begin, end, depth, lanes, [&](IrValue) { reduceColumns(1); });
+      return;
+    }
     if (lanes > 1) run(1, lanes);
     run(1, 1);
   }
@@ -151,7 +160,17 @@ class Reducer {
         });
         body_.setLanes(last, 1);
       };
-      if (chains > 1) run(chains);
+      if (chains > 1) {
+        run(chains);
+        if (kernel_.loops[last].liveArg < 0 && kernel_.loops[last].size % (chains * lanes) == 0) return;
+      }
+      if (chains > 0 && body_.coversRest(last, lanes)) {
+        body_.forVectors(begin, end, last, lanes, [&](IrValue) {
+          IrValue acc = body_.ir().CreateLoad(vectorType, sums[0]);
+          body_.ir().CreateStore(body_.whereLive(accumulate(acc), acc), sums[0]);
+        });
+        return;
+      }
       if (chains > 0) run(1);
       body_.forLoop(begin, end, 1, [&](IrValue i) {
         body_.setIndex(last, i);

@@ -98,6 +98,8 @@ bool linkExecutable(const std::vector<std::string>& objects, const std::string& 
   }
   std::vector<std::string> command = {options.cxx, "-static-libstdc++", "-static-libgcc"};
   if (onPath("mold")) command.push_back("-fuse-ld=mold");
+  // The runtime's debug information is many times its code; `-g` keeps it beside the program's own.
+  if (!options.debug) command.push_back("-Wl,--strip-debug");
   command.insert(command.end(), {"-o", executable.path()});
   for (const TemporaryFile& file : files) command.push_back(file.path());
   command.insert(command.end(), {options.runtimeArchive, "-lz", "-lpthread", "-ldl", "-lm"});

@@ -204,14 +204,37 @@ void finishKernel(LoopKernel& kernel) {
   chooseChunks(kernel);
 }
 
+// Whether vectors run along the outermost loop.
+static bool vectorsRunOutside(const LoopKernel& kernel) {
+  if (kernel.kind == KernelKind::Reduce) return !kernel.rowReduce && kernel.keptLoops == 1;
+  return kernel.loops.size() == 1;
+}
+
+bool takesOuterSize(const LoopKernel& kernel) {
+  if (kernel.loops.empty() || kernel.loops[0].liveArg >= 0) return false;
+  switch (kernel.kind) {
+    case KernelKind::Map:
+    case KernelKind::Random:
+      break;
+    case KernelKind::Reduce:
+    case KernelKind::ArgReduce:
+      if (kernel.keptLoops == 0) return false;
+      break;
+    case KernelKind::Scatter:
+      return false;
+  }
+  return !vectorsRunOutside(kernel) || kernel.loops[0].size >= KernelLoop::kLeastExtra;
+}
+
 std::string kernelKey(const LoopKernel& kernel) {
   std::string key = "k";
   addNumber(key, static_cast<std::int64_t>(kernel.kind));
   for (const KernelLoop& loop : kernel.loops) {
     key += 'l';
-    addNumber(key, loop.size);
+    addNumber(key, loop.sizeArg < 0 ? loop.size : vectorsRunOutside(kernel) ? loop.knownSize() : 0);
+    addNumber(key, loop.sizeArg);
     addNumber(key, loop.liveArg);
-    addNumber(key, loop.liveFactor);
+    addNumber(key, loop.liveArg < 0 ? 1 : loop.liveFactor);
   }
   for (const std::size_t number : {kernel.keptLoops, kernel.rowLoops})
     addNumber(key, static_cast<std::int64_t>(number));
@@ -257,7 +280,7 @@ std::string kernelKey(const LoopKernel& kernel) {
       break;
   }
   addNumber(key, kernel.chunkSize);
-  addNumber(key, kernel.chunks);
+  addNumber(key, !kernel.loops.empty() && kernel.loops[0].sizeArg >= 0 ? 0 : kernel.chunks);
   return key;
 }
 

@@ -14,10 +14,17 @@
 namespace gshard {
 
 // Loops run over [0, live): `size`, or the live size of the extent that extra `liveArg` names times liveFactor.
+// The outermost loop's size may be an extra instead of a constant of the code (`sizeArg`): tensors of many sizes then
+// share a kernel.
 struct KernelLoop {
   std::int64_t size = 1;
   int liveArg = -1;
   std::int64_t liveFactor = 1;
+  int sizeArg = -1;
+
+  // What the code knows of the size and may choose by: of an extra, by which power of two up to 64 it divides.
+  std::int64_t knownSize() const { return sizeArg < 0 ? size : kLeastExtra + (size & (kLeastExtra - 1) & -size); }
+  static constexpr std::int64_t kLeastExtra = 64;  // smaller sizes of loops that vectors run along stay constants
 };
 
 // offset + sum of scales[loop] * index[loop] + sum over tileOffsets of stride * (begin of the tile in the extent of an
@@ -105,6 +112,8 @@ struct LoopKernel {
 
 // Joins neighbouring loops where every access allows it, chooses loop order and chunks. Changes no element's value.
 void finishKernel(LoopKernel& kernel);
+// Of a finished kernel: whether the outermost loop's size can be an extra.
+bool takesOuterSize(const LoopKernel& kernel);
 // Canonical text: equal kernels have equal keys.
 std::string kernelKey(const LoopKernel& kernel);
 // What it does in a few words, for listings: "map 3 loops=[4096] add relu".

@@ -44,7 +44,8 @@ std::optional<std::string> roundTripFault(const std::string& text) {
 PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context,
                   const PassManagerOptions& options) {
   PassRun run;
-  std::string before = printModule(module);
+  // A copy, not a text: printing costs more than most passes, and only a failure or a dump needs it.
+  Module before = module;
   for (const Pass& pass : passes) {
     PassRecord record;
     record.name = pass.name;
@@ -59,23 +60,23 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
     }
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!fault && !sink.sawError()) fault = verify(module, pass.form);
-    std::string after;
-    if (!fault) after = printModule(module);
-    if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(after);
+    if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(printModule(module));
     if (fault) {
-      run.failure = PassFailure{std::string(pass.name), *fault, std::move(before)};
+      run.failure = PassFailure{std::string(pass.name), *fault, printModule(before)};
       run.stopped = true;
       return run;
     }
     record.ops = opCount(module);
-    if (options.dumpAfter == "all" || options.dumpAfter == pass.name)
-      record.text = after == before ? "// unchanged\n" : after;
+    if (options.dumpAfter == "all" || options.dumpAfter == pass.name) {
+      std::string after = printModule(module);
+      record.text = after == printModule(before) ? "// unchanged\n" : std::move(after);
+    }
     run.records.push_back(std::move(record));
     if (sink.sawError()) {
       run.stopped = true;
       return run;
     }
-    before = std::move(after);
+    before = module;
   }
   return run;
 }
