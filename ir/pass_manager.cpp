@@ -41,14 +41,27 @@ std::optional<std::string> roundTripFault(const std::string& text) {
 }
 }  // namespace
 
+namespace {
+// What the module was before pass `count`, for a report: passes give the same again, so that no run has to keep or
+// print what only a failure asks for.
+std::string textBefore(Module module, std::span<const Pass> passes, std::size_t count, const PassOptions& options) {
+  CollectingSink sink;
+  PassContext context{options, sink};
+  for (const Pass& pass : passes.first(count)) pass.run(module, context);
+  return printModule(module);
+}
+}  // namespace
+
 PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context,
                   const PassManagerOptions& options) {
   PassRun run;
-  // A copy, not a text: printing costs more than most passes, and only a failure or a dump needs it.
-  Module before = module;
-  for (const Pass& pass : passes) {
+  const Module first = module;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const Pass& pass = passes[i];
     PassRecord record;
     record.name = pass.name;
+    const bool isDumped = options.dumpAfter == "all" || options.dumpAfter == pass.name;
+    const std::string before = isDumped ? printModule(module) : std::string();
     WatchingSink sink(context.diag);
     PassContext watched{context.options, sink};
     const auto start = std::chrono::steady_clock::now();
@@ -60,23 +73,21 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
     }
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!fault && !sink.sawError()) fault = verify(module, pass.form);
-    if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(printModule(module));
+    std::string after;
+    if (!fault && (isDumped || options.checkRoundTrip)) after = printModule(module);
+    if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(after);
     if (fault) {
-      run.failure = PassFailure{std::string(pass.name), *fault, printModule(before)};
+      run.failure = PassFailure{std::string(pass.name), *fault, textBefore(first, passes, i, context.options)};
       run.stopped = true;
       return run;
     }
     record.ops = opCount(module);
-    if (options.dumpAfter == "all" || options.dumpAfter == pass.name) {
-      std::string after = printModule(module);
-      record.text = after == printModule(before) ? "// unchanged\n" : std::move(after);
-    }
+    if (isDumped) record.text = after == before ? "// unchanged\n" : after;
     run.records.push_back(std::move(record));
     if (sink.sawError()) {
       run.stopped = true;
       return run;
     }
-    before = module;
   }
   return run;
 }
