@@ -2,7 +2,9 @@
 #include "ir/verifier.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "ir/op_signature.h"
 #include "ir/op_table.h"
 #include "ir/scalar_functions.h"
 #include "ir/text.h"
@@ -19,8 +21,9 @@ bool holds(AttrKind kind, const Attribute& value) {
 
 class FunctionVerifier {
  public:
-  FunctionVerifier(const Module& module, const Function& function, Form form)
-      : module_(module), function_(function), form_(form) {}
+  // `known`: signatures of ops that were found right.
+  FunctionVerifier(const Module& module, const Function& function, Form form, std::unordered_set<std::string>& known)
+      : module_(module), function_(function), form_(form), known_(known), signatures_(function) {}
 
   Fault run() {
     defined_.assign(function_.values.size(), false);
@@ -149,6 +152,22 @@ class FunctionVerifier {
     const int count = static_cast<int>(op.operands.size());
     if (count < (*def.operands).least || ((*def.operands).most >= 0 && count > (*def.operands).most))
       return "a wrong number of operands";
+    for (const ValueId result : op.results) {
+      if (Fault fault = define(result)) return fault;
+    }
+    signature_.clear();
+    if (form_ == Form::Spmd)
+      signatures_.appendSharded(signature_, op);
+    else
+      signatures_.append(signature_, op);
+    if (known_.contains(signature_)) return std::nullopt;
+    if (Fault fault = checkMeaning(op, def)) return fault;
+    known_.insert(signature_);
+    return std::nullopt;
+  }
+
+  // What depends on the op's signature alone.
+  Fault checkMeaning(const Op& op, const OpDef& def) const {
     if (Fault fault = checkAttributes(op, def)) return fault;
     if (form_ == Form::Global && isSpmdOnly(op.kind)) return "it exists in SPMD form only";
     CollectingSink sink;
@@ -157,7 +176,6 @@ class FunctionVerifier {
     if (!types) return sink.diagnostics().empty() ? "no types are inferred" : sink.diagnostics().front().message;
     if (types->size() != op.results.size()) return "a wrong number of results";
     for (std::size_t i = 0; i < types->size(); ++i) {
-      if (Fault fault = define(op.results[i])) return fault;
       const Type& declared = function_.type(op.results[i]);
       if (declared != (*types)[i])
         return "`" + printType((*types)[i]) + "` is inferred, `" + printType(declared) + "` declared";
@@ -168,6 +186,9 @@ class FunctionVerifier {
   const Module& module_;
   const Function& function_;
   const Form form_;
+  std::unordered_set<std::string>& known_;
+  const OpSignatures signatures_;
+  std::string signature_;  // of the op at hand
   std::vector<bool> defined_;
 };
 
@@ -192,8 +213,10 @@ Fault checkDeclarations(const Module& module, const Declarations& list, Form for
 std::optional<std::string> verify(const Module& module, Form form) {
   if (Fault fault = checkDeclarations(module, module.parameters, form)) return "parameter " + *fault;
   if (Fault fault = checkDeclarations(module, module.states, form)) return "state " + *fault;
+  std::unordered_set<std::string> known;
   for (const Function& function : module.functions) {
-    if (Fault fault = FunctionVerifier(module, function, form).run()) return "func @" + function.name + ": " + *fault;
+    if (Fault fault = FunctionVerifier(module, function, form, known).run())
+      return "func @" + function.name + ": " + *fault;
   }
   return std::nullopt;
 }

@@ -2,7 +2,11 @@
 // Per function: choose how each op runs (op_plan), decide where pending reductions are completed (pending), then write
 // the ops with the collectives between them (spmd_writer).
 #include <algorithm>
+#include <bit>
+#include <memory>
+#include <unordered_map>
 
+#include "ir/op_signature.h"
 #include "partition/passes.h"
 #include "partition/pending.h"
 #include "partition/slots.h"
@@ -27,11 +31,51 @@ const Annotation* annotationOf(const Op& op) {
 // How the accumulators of a function leave its first half, by stem and number.
 using AccumulatorShardings = std::map<std::pair<std::string, std::int64_t>, Sharding>;
 
+// Equal ops in equal surroundings run alike: each is planned once, so that a deep model costs what a shallow one does.
+class KnownPlans {
+ public:
+  std::shared_ptr<const OpFactors> factorsOf(const OpView& op, const OpSignatures& signatures) {
+    key_.clear();
+    signatures.append(key_, op.op());
+    std::shared_ptr<const OpFactors>& known = factors_[key_];
+    if (known == nullptr) known = std::make_shared<const OpFactors>(gshard::factorsOf(op));
+    return known;
+  }
+
+  const OpPlan& choose(const OpView& op, const OpSignatures& signatures, const OpFactors& factors,
+                       const OpSurroundings& around, ReshardCosts& costs) {
+    key_.clear();
+    signatures.append(key_, op.op());
+    for (std::size_t i = 0; i < around.operands.size(); ++i) {
+      appendNumber(key_, static_cast<std::int64_t>(around.operands[i].size()));
+      for (const Sharding& version : around.operands[i]) appendSharding(key_, version);
+      appendNumber(key_, around.free[i] ? 1 : 0);
+      appendSharding(key_, around.operandsWanted[i]);
+    }
+    for (const Sharding& wanted : around.resultsWanted) appendSharding(key_, wanted);
+    appendNumber(key_, std::bit_cast<std::int64_t>(around.completionsPerRun));
+    const auto known = plans_.find(key_);
+    if (known != plans_.end()) return known->second;
+    return plans_.emplace(key_, choosePlan(op, factors, around, costs)).first->second;
+  }
+
+ private:
+  std::string key_;
+  std::unordered_map<std::string, std::shared_ptr<const OpFactors>> factors_;
+  std::unordered_map<std::string, OpPlan> plans_;
+};
+
 class FunctionPartitioner {
  public:
-  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, ReshardCosts& costs,
+  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, KnownPlans& plans, ReshardCosts& costs,
                       AccumulatorShardings& accumulators, ToldMoves& told)
-      : module_(module), function_(function), diag_(diag), costs_(costs), accumulators_(accumulators), told_(told) {}
+      : module_(module),
+        function_(function),
+        diag_(diag),
+        plans_(plans),
+        costs_(costs),
+        accumulators_(accumulators),
+        told_(told) {}
 
   void run() {
     readWanted();
@@ -45,7 +89,7 @@ class FunctionPartitioner {
 
  private:
   struct Planned {
-    OpFactors factors;
+    std::shared_ptr<const OpFactors> factors;
     OpPlan plan;
     std::vector<Sharding> operandsWanted;
     std::string why;  // what is pending behind it, if anything begins here
@@ -107,7 +151,8 @@ class FunctionPartitioner {
     versions_.resize(function_.values.size());
     isFree_.assign(function_.values.size(), false);
     for (const Argument& argument : function_.arguments) planArgument(argument, pending);
-    for (std::size_t i = 0; i < function_.ops.size(); ++i) planOp(i, pending);
+    const OpSignatures signatures(function_);
+    for (std::size_t i = 0; i < function_.ops.size(); ++i) planOp(i, signatures, pending);
   }
 
   void planArgument(const Argument& argument, PendingReductions& pending) {
@@ -128,11 +173,11 @@ class FunctionPartitioner {
     versions_[value.index] = {pending.asMade(value, known->second)};
   }
 
-  void planOp(std::size_t index, PendingReductions& pending) {
+  void planOp(std::size_t index, const OpSignatures& signatures, PendingReductions& pending) {
     const Op& op = function_.ops[index];
     const OpView view(module_, function_, op);
     Planned& item = planned_[index];
-    item.factors = factorsOf(view);
+    item.factors = plans_.factorsOf(view, signatures);
     pending.joinAccumulators(index);
     OpSurroundings around;
     around.operandsWanted = item.operandsWanted;
@@ -148,11 +193,11 @@ class FunctionPartitioner {
     }
     if (annotationOf(op) != nullptr) {
       item.plan.completes = true;
-      item.plan.axes.resize(item.factors.factors.size());
+      item.plan.axes.resize(item.factors->factors.size());
       item.plan.operands = item.plan.results = around.resultsWanted;
       item.plan.madePartial.resize(1);
     } else {
-      item.plan = choosePlan(view, item.factors, around, costs_);
+      item.plan = plans_.choose(view, signatures, *item.factors, around, costs_);
     }
     item.why = beginnings(op, item);
     pending.add(index, item.plan, item.why);
@@ -165,7 +210,7 @@ class FunctionPartitioner {
       versions_[op.results[r].index] = {pending.asMade(op.results[r], item.plan.results[r])};
     }
     if (op.results.size() == 1)
-      isFree_[op.results[0].index] = isGenerator(op, item.factors) && pending.of(op.results[0]).empty();
+      isFree_[op.results[0].index] = isGenerator(op, *item.factors) && pending.of(op.results[0]).empty();
   }
 
   // Ops whose elements follow from indices, or from one element, and that run on any tiles.
@@ -180,7 +225,7 @@ class FunctionPartitioner {
   std::string beginnings(const Op& op, const Planned& item) const {
     std::string letters;
     for (std::size_t f = 0; f < item.plan.axes.size(); ++f) {
-      const Factor& factor = item.factors.factors[f];
+      const Factor& factor = item.factors->factors[f];
       if (item.plan.axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup))
         continue;
       letters += (letters.empty() ? "" : ", ") + factor.letter;
@@ -223,7 +268,7 @@ class FunctionPartitioner {
       const Sharding needed = plan.completes ? plan.operands[i] : pending.asRead(read[i], plan.operands[i]);
       Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),
                       annotated};
-      if (!annotated) request.asker = {i, &read, &op.results, &item.factors, &plan};
+      if (!annotated) request.asker = {i, &read, &op.results, item.factors.get(), &plan};
       op.operands[i] = writer.obtain(read[i], canonical(module_.mesh, needed), request);
       if (i < plan.madePartial.size() && !plan.madePartial[i].empty()) {
         op.operands[i] = makePartial(op, op.operands[i], plan.madePartial[i], writer);
@@ -241,7 +286,7 @@ class FunctionPartitioner {
       op.attributes.set("move", std::string(*opDef(op.kind).name));
       op.reason = opName(op) + " moves elements across the parts of a split dim";
       op.kind = OpKind::Exchange;
-    } else if (const AxisList axes = candidateAxes(item.factors, plan); !axes.empty()) {
+    } else if (const AxisList axes = candidateAxes(*item.factors, plan); !axes.empty()) {
       writeSplitCandidates(module_, function_, op, axes, writer);
       return;
     }
@@ -287,6 +332,7 @@ class FunctionPartitioner {
   Module& module_;
   Function& function_;
   DiagSink& diag_;
+  KnownPlans& plans_;
   ReshardCosts& costs_;
   AccumulatorShardings& accumulators_;
   ToldMoves& told_;
@@ -301,12 +347,13 @@ class FunctionPartitioner {
 
 void partition(Module& module, PassContext& context) {
   ReshardCosts costs(module.mesh);
+  KnownPlans plans;
   AccumulatorShardings accumulators;
   ToldMoves told;
   for (const bool finish : {false, true}) {  // the second half of a function takes the accumulators of the first
     for (Function& function : module.functions) {
       if ((function.stage == Stage::Finish) != finish) continue;
-      FunctionPartitioner(module, function, context.diag, costs, accumulators, told).run();
+      FunctionPartitioner(module, function, context.diag, plans, costs, accumulators, told).run();
     }
   }
 }

@@ -6,7 +6,9 @@
 // updates and initial values. So a split comes from parameters to gradients and states, and never from a state to its
 // parameter.
 #include <set>
+#include <unordered_map>
 
+#include "ir/op_signature.h"
 #include "partition/diagnostics.h"
 #include "partition/passes.h"
 #include "partition/propagate_step.h"
@@ -22,7 +24,7 @@ enum class Level : std::uint8_t { Elementwise, NoBroadcast, BroadcastBackward, A
 struct PropagationOp {
   std::size_t function = 0;
   const Op* op = nullptr;
-  OpFactors factors;
+  const OpFactors* factors = nullptr;  // equal ops share them
   Group group = Group::Training;
   std::vector<std::size_t> slots;     // of tensorsOf, in order
   std::vector<Refinement> contested;  // as of the last full look
@@ -62,9 +64,16 @@ class Propagation {
     users_.resize(slots_.count());
     for (std::size_t f = 0; f < module_.functions.size(); ++f) {
       const Function& function = module_.functions[f];
+      const OpSignatures signatures(function);
+      std::string signature;
       for (const Op& op : function.ops) {
         if (readsStored(op)) continue;
-        PropagationOp item{f, &op, factorsOf(OpView(module_, function, op)), groupOf(function, op), {}, {}};
+        signature.clear();
+        signatures.append(signature, op);
+        auto known = factors_.find(signature);
+        if (known == factors_.end())
+          known = factors_.emplace(signature, factorsOf(OpView(module_, function, op))).first;
+        PropagationOp item{f, &op, &known->second, groupOf(function, op), {}, {}};
         for (const ValueId value : op.operands) item.slots.push_back(slots_.of(f, value));
         for (const ValueId value : op.results) item.slots.push_back(slots_.of(f, value));
         for (const std::size_t slot : item.slots) users_[slot].push_back(ops_.size());
@@ -86,7 +95,7 @@ class Propagation {
   }
 
   void enqueue(std::size_t index) {
-    const OpFactors& factors = ops_[index].factors;
+    const OpFactors& factors = *ops_[index].factors;
     if (factors.factors.empty()) return;
     if (factors.isElementwise) {
       queue_.insert({Level::Elementwise, index});
@@ -98,9 +107,13 @@ class Propagation {
     queue_.insert({Level::All, index});
   }
 
-  StepResult step(const PropagationOp& item, Level level) {
-    const std::size_t operands = item.factors.operands.size();
+  // Equal ops on equal splits say the same.
+  const StepResult& step(const PropagationOp& item, Level level) {
+    const std::size_t operands = item.factors->operands.size();
     std::vector<StepTensor> tensors;
+    std::string key;
+    appendNumber(key, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(item.factors)));
+    appendNumber(key, level == Level::All ? 1 : 0);
     for (std::size_t t = 0; t < item.slots.size(); ++t) {
       Slot& slot = slots_.at(item.slots[t]);
       StepTensor tensor{&slot.type, &slot.dims, &slot.fixed, true, true};
@@ -110,8 +123,15 @@ class Propagation {
       }
       if (item.group == Group::Updates && slot.keepsInUpdates) tensor.target = false;
       tensors.push_back(tensor);
+      appendNumber(key, (tensor.source ? 1 : 0) + (tensor.target ? 2 : 0));
+      for (std::size_t dim = 0; dim < slot.dims.size(); ++dim) {
+        appendAxes(key, slot.dims[dim]);
+        appendNumber(key, slot.fixed[dim] ? 1 : 0);
+      }
     }
-    return propagateStep(item.factors, tensors, level == Level::All);
+    const auto known = steps_.find(key);
+    if (known != steps_.end()) return known->second;
+    return steps_.emplace(std::move(key), propagateStep(*item.factors, tensors, level == Level::All)).first->second;
   }
 
   void drain() {
@@ -119,9 +139,9 @@ class Propagation {
       const Task task = *queue_.begin();
       queue_.erase(queue_.begin());
       PropagationOp& item = ops_[task.op];
-      StepResult result = step(item, task.level);
+      const StepResult& result = step(item, task.level);
       for (const Refinement& refinement : result.refinements) apply(item, refinement);
-      if (task.level == Level::All) item.contested = std::move(result.contested);
+      if (task.level == Level::All) item.contested = result.contested;
     }
   }
 
@@ -138,7 +158,7 @@ class Propagation {
     dim = refinement.axes;
     const Function& function = module_.functions[item.function];
     const std::string how = "inferred from `" + nameOf(function, item, refinement.from) + "` through letter " +
-                            item.factors.factors[static_cast<std::size_t>(refinement.factor)].letter;
+                            item.factors->factors[static_cast<std::size_t>(refinement.factor)].letter;
     for (const AxisRef& axis : added) slot.origins.push_back({refinement.dim, axis, item.op->range, how});
     for (const std::size_t user : users_[index]) {
       if (active_[user]) enqueue(user);
@@ -213,6 +233,8 @@ class Propagation {
   Module& module_;
   PassContext& context_;
   Slots slots_;
+  std::unordered_map<std::string, OpFactors> factors_;  // by signature; addresses stay
+  std::unordered_map<std::string, StepResult> steps_;   // by factors, level and splits
   std::vector<PropagationOp> ops_;
   std::vector<bool> active_;
   std::vector<std::vector<std::size_t>> users_;  // per slot

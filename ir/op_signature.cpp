@@ -1,0 +1,123 @@
+// Bytes of an op that pure questions depend on; see op_signature.h. Lengths stand before lists, so that no two
+// differing ops have one key.
+#include "ir/op_signature.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "ir/arms.h"
+
+namespace gshard {
+
+void appendNumber(std::string& key, std::int64_t number) {
+  if (number >= 0 && number < 255) {
+    key += static_cast<char>(number);
+    return;
+  }
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  key += static_cast<char>(255);
+  key.append(bytes, sizeof bytes);
+}
+
+static void appendSize(std::string& key, std::size_t size) {
+  appendNumber(key, static_cast<std::int64_t>(size));
+}
+
+static void appendText(std::string& key, std::string_view text) {
+  appendSize(key, text.size());
+  key += text;
+}
+
+void appendAxes(std::string& key, std::span<const AxisRef> axes) {
+  appendSize(key, axes.size());
+  for (const AxisRef& ref : axes) {
+    appendNumber(key, ref.axis);
+    appendNumber(key, ref.pre);
+    appendNumber(key, ref.size);
+  }
+}
+
+void appendSharding(std::string& key, const Sharding& sharding) {
+  appendSize(key, sharding.dims.size());
+  for (const std::vector<AxisRef>& dim : sharding.dims) appendAxes(key, dim);
+  appendSize(key, sharding.partial.size());
+  for (const PartialAxis& partial : sharding.partial) {
+    appendAxes(key, std::span(&partial.axis, 1));
+    appendNumber(key, static_cast<std::int64_t>(partial.reduction));
+  }
+}
+
+static void appendLiteral(std::string& key, const Literal& literal) {
+  // Long ones are compared by place: an op with a table of its own is no repetition.
+  constexpr std::size_t kLongest = 64;
+  appendSize(key, literal.ints.size());
+  appendSize(key, literal.floats.size());
+  if (literal.ints.size() + literal.floats.size() > kLongest) {
+    appendNumber(key, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&literal)));
+    return;
+  }
+  for (const std::int64_t value : literal.ints) appendNumber(key, value);
+  for (const double value : literal.floats) appendNumber(key, std::bit_cast<std::int64_t>(value));
+}
+
+static void appendAttribute(std::string& key, const Attribute& attribute) {
+  appendSize(key, attribute.index());
+  std::visit(Arms{
+                 [&](std::int64_t value) { appendNumber(key, value); },
+                 [&](double value) { appendNumber(key, std::bit_cast<std::int64_t>(value)); },
+                 [&](bool value) { appendNumber(key, value ? 1 : 0); },
+                 [&](const std::string& value) { appendText(key, value); },
+                 [&](const std::vector<std::int64_t>& value) {
+                   appendSize(key, value.size());
+                   for (const std::int64_t number : value) appendNumber(key, number);
+                 },
+                 [&](DType value) { appendNumber(key, static_cast<std::int64_t>(value)); },
+                 [&](const std::vector<AxisRef>& value) { appendAxes(key, value); },
+                 [&](const Annotation& value) {
+                   appendSharding(key, value.sharding);
+                   appendNumber(key, (value.open ? 1 : 0) + (value.stored ? 2 : 0));
+                 },
+                 [&](const Literal& value) { appendLiteral(key, value); },
+             },
+             attribute);
+}
+
+OpSignatures::OpSignatures(const Function& function)
+    : function_(function), constants_(function.values.size(), nullptr) {
+  for (const Op& op : function.ops) {
+    if (op.kind == OpKind::Constant && function.type(op.results[0]).isScalar())
+      constants_[op.results[0].index] = op.attributes.find("value");
+  }
+}
+
+void OpSignatures::appendValues(std::string& key, std::span<const ValueId> values, bool sharded) const {
+  appendSize(key, values.size());
+  for (const ValueId id : values) {
+    const Value& value = function_.value(id);
+    appendNumber(key, static_cast<std::int64_t>(value.type.dtype));
+    appendSize(key, value.type.shape.size());
+    for (const std::int64_t size : value.type.shape) appendNumber(key, size);
+    appendNumber(key, value.rowDim + 1);
+    const Attribute* constant = constants_[id.index];
+    appendNumber(key, constant != nullptr ? 1 : 0);
+    if (constant != nullptr) appendAttribute(key, *constant);
+    if (!sharded) continue;
+    appendNumber(key, value.sharding ? 1 : 0);
+    if (value.sharding) appendSharding(key, *value.sharding);
+  }
+}
+
+void OpSignatures::append(std::string& key, const Op& op, bool sharded) const {
+  appendNumber(key, static_cast<std::int64_t>(op.kind));
+  appendSize(key, op.attributes.items().size());
+  for (const auto& [name, value] : op.attributes.items()) {
+    appendText(key, name);
+    appendAttribute(key, value);
+  }
+  appendValues(key, op.operands, sharded);
+  appendValues(key, op.results, sharded);
+}
+
+}  // namespace gshard
