@@ -188,6 +188,7 @@ void ProgramTables::build(const std::vector<PlannedFunction>& functions) {
                                                    functionTable,
                                                    tables_.integer(arenaBytes_),
                                                    tables_.integer(fixed_.bytes)}));
+  tables_.finish();
 }
 
 }  // namespace gshard

@@ -15,27 +15,66 @@ llvm::Constant* TableBuilder::null() {
   return llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0));
 }
 
-llvm::GlobalVariable* TableBuilder::global(llvm::Constant* value, const std::string& name) {
-  const std::string unique = name + "." + std::to_string(globals_++);
-  auto* made = llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(unique, value->getType()));
-  made->setInitializer(value);
-  made->setConstant(true);
-  made->setLinkage(llvm::GlobalValue::PrivateLinkage);
+llvm::GlobalVariable* TableBuilder::declare(llvm::Type* type, const std::string& name) {
+  auto* made = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage, nullptr,
+                                        name + "." + std::to_string(globals_++));
+  made->setAlignment(llvm::Align(8));
   return made;
 }
 
-llvm::Constant* TableBuilder::address(llvm::Constant* value, const std::string& name) {
-  llvm::GlobalVariable* made = global(value, name);
-  made->setAlignment(llvm::Align(8));
-  return made;
+llvm::Constant* TableBuilder::at(llvm::GlobalVariable* global, llvm::Type* item, std::size_t index) {
+  llvm::Constant* number = llvm::ConstantInt::get(llvm::Type::getInt64Ty(module_.getContext()), index);
+  return llvm::ConstantExpr::getInBoundsGetElementPtr(item, global, number);
+}
+
+void TableBuilder::close(Chunk<std::uint64_t>& chunk) {
+  if (chunk.global == nullptr) return;
+  chunk.items.resize(llvm::cast<llvm::ArrayType>(chunk.global->getValueType())->getNumElements());
+  chunk.global->setInitializer(llvm::ConstantDataArray::get(module_.getContext(), chunk.items));
+}
+
+void TableBuilder::close(Chunk<char>& chunk) {
+  if (chunk.global == nullptr) return;
+  chunk.items.resize(llvm::cast<llvm::ArrayType>(chunk.global->getValueType())->getNumElements());
+  const llvm::StringRef text(chunk.items.data(), chunk.items.size());
+  chunk.global->setInitializer(llvm::ConstantDataArray::getString(module_.getContext(), text, /*AddNull=*/false));
+}
+
+void TableBuilder::close(Chunk<llvm::Constant*>& chunk) {
+  if (chunk.global == nullptr) return;
+  auto* type = llvm::cast<llvm::ArrayType>(chunk.global->getValueType());
+  chunk.items.resize(type->getNumElements(), llvm::Constant::getNullValue(type->getElementType()));
+  chunk.global->setInitializer(llvm::ConstantArray::get(type, chunk.items));
+}
+
+template <class Item>
+llvm::Constant* TableBuilder::append(Chunk<Item>& chunk, llvm::Type* item, std::size_t size, const std::string& name,
+                                     const std::vector<Item>& added) {
+  if (added.size() > size) {  // one of its own
+    Chunk<Item> own{declare(llvm::ArrayType::get(item, added.size()), name), added};
+    close(own);
+    return own.global;
+  }
+  if (chunk.global == nullptr || chunk.items.size() + added.size() > size) {
+    close(chunk);
+    chunk = {declare(llvm::ArrayType::get(item, size), name), {}};
+  }
+  const std::size_t index = chunk.items.size();
+  chunk.items.insert(chunk.items.end(), added.begin(), added.end());
+  return at(chunk.global, item, index);
+}
+
+llvm::Constant* TableBuilder::address(llvm::Constant* record, const std::string& name) {
+  return append(records_[record->getType()], record->getType(), kChunkRecords, name,
+                std::vector<llvm::Constant*>{record});
 }
 
 llvm::Constant* TableBuilder::text(const std::string& value) {
   llvm::Constant*& known = texts_[value];
   if (known == nullptr) {
-    llvm::GlobalVariable* made = global(llvm::ConstantDataArray::getString(module_.getContext(), value, true), "text");
-    made->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-    known = made;
+    std::vector<char> characters(value.begin(), value.end());
+    characters.push_back('\0');
+    known = append(characters_, llvm::Type::getInt8Ty(module_.getContext()), kChunkText, "text", characters);
   }
   return known;
 }
@@ -44,10 +83,16 @@ llvm::Constant* TableBuilder::integers(const std::vector<std::int64_t>& values) 
   if (values.empty()) return null();
   llvm::Constant*& known = integers_[values];
   if (known == nullptr) {
-    std::vector<std::uint64_t> raw(values.begin(), values.end());
-    known = address(llvm::ConstantDataArray::get(module_.getContext(), raw), "numbers");
+    known = append(numbers_, llvm::Type::getInt64Ty(module_.getContext()), kChunkNumbers, "numbers",
+                   std::vector<std::uint64_t>(values.begin(), values.end()));
   }
   return known;
+}
+
+void TableBuilder::finish() {
+  close(numbers_);
+  close(characters_);
+  for (auto& [type, chunk] : records_) close(chunk);
 }
 
 llvm::Constant* TableBuilder::record(const Fields& fields) {
@@ -56,7 +101,10 @@ llvm::Constant* TableBuilder::record(const Fields& fields) {
 
 llvm::Constant* TableBuilder::array(const std::vector<llvm::Constant*>& records, const std::string& name) {
   if (records.empty()) return null();
-  return address(llvm::ConstantArray::get(llvm::ArrayType::get(records[0]->getType(), records.size()), records), name);
+  auto* type = llvm::ArrayType::get(records[0]->getType(), records.size());
+  llvm::GlobalVariable* made = declare(type, name);
+  made->setInitializer(llvm::ConstantArray::get(type, records));
+  return made;
 }
 
 void TableBuilder::define(const std::string& symbol, llvm::Constant* value) {

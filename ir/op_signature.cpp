@@ -4,22 +4,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "ir/arms.h"
 
 namespace gshard {
-
-void appendNumber(std::string& key, std::int64_t number) {
-  if (number >= 0 && number < 255) {
-    key += static_cast<char>(number);
-    return;
-  }
-  char bytes[sizeof number];
-  std::memcpy(bytes, &number, sizeof number);
-  key += static_cast<char>(255);
-  key.append(bytes, sizeof bytes);
-}
 
 static void appendSize(std::string& key, std::size_t size) {
   appendNumber(key, static_cast<std::int64_t>(size));
@@ -84,40 +72,46 @@ static void appendAttribute(std::string& key, const Attribute& attribute) {
              attribute);
 }
 
-OpSignatures::OpSignatures(const Function& function)
-    : function_(function), constants_(function.values.size(), nullptr) {
+std::int64_t ValueNumbers::of(const Value& value, const Attribute* constant) {
+  key_.clear();
+  appendNumber(key_, static_cast<std::int64_t>(value.type.dtype));
+  appendSize(key_, value.type.shape.size());
+  for (const std::int64_t size : value.type.shape) appendNumber(key_, size);
+  appendNumber(key_, value.rowDim + 1);
+  appendNumber(key_, constant != nullptr ? 1 : 0);
+  if (constant != nullptr) appendAttribute(key_, *constant);
+  if (sharded_) {
+    appendNumber(key_, value.sharding ? 1 : 0);
+    if (value.sharding) appendSharding(key_, *value.sharding);
+  }
+  return numbers_.try_emplace(key_, static_cast<std::int64_t>(numbers_.size())).first->second;
+}
+
+OpSignatures::OpSignatures(const Function& function, ValueNumbers& numbers) {
+  std::vector<const Attribute*> constants(function.values.size(), nullptr);
   for (const Op& op : function.ops) {
-    if (op.kind == OpKind::Constant && function.type(op.results[0]).isScalar())
-      constants_[op.results[0].index] = op.attributes.find("value");
+    if (op.kind != OpKind::Constant || op.results.empty()) continue;
+    const std::uint32_t result = op.results[0].index;  // the verifier has not seen it yet
+    if (result < constants.size() && function.values[result].type.isScalar())
+      constants[result] = op.attributes.find("value");
+  }
+  values_.reserve(function.values.size());
+  for (std::size_t i = 0; i < function.values.size(); ++i) {
+    values_.push_back(numbers.of(function.values[i], constants[i]));
   }
 }
 
-void OpSignatures::appendValues(std::string& key, std::span<const ValueId> values, bool sharded) const {
-  appendSize(key, values.size());
-  for (const ValueId id : values) {
-    const Value& value = function_.value(id);
-    appendNumber(key, static_cast<std::int64_t>(value.type.dtype));
-    appendSize(key, value.type.shape.size());
-    for (const std::int64_t size : value.type.shape) appendNumber(key, size);
-    appendNumber(key, value.rowDim + 1);
-    const Attribute* constant = constants_[id.index];
-    appendNumber(key, constant != nullptr ? 1 : 0);
-    if (constant != nullptr) appendAttribute(key, *constant);
-    if (!sharded) continue;
-    appendNumber(key, value.sharding ? 1 : 0);
-    if (value.sharding) appendSharding(key, *value.sharding);
-  }
-}
-
-void OpSignatures::append(std::string& key, const Op& op, bool sharded) const {
+void OpSignatures::append(std::string& key, const Op& op) const {
   appendNumber(key, static_cast<std::int64_t>(op.kind));
   appendSize(key, op.attributes.items().size());
   for (const auto& [name, value] : op.attributes.items()) {
     appendText(key, name);
     appendAttribute(key, value);
   }
-  appendValues(key, op.operands, sharded);
-  appendValues(key, op.results, sharded);
+  for (const std::vector<ValueId>* list : {&op.operands, &op.results}) {
+    appendSize(key, list->size());
+    for (const ValueId id : *list) appendNumber(key, values_[id.index]);
+  }
 }
 
 }  // namespace gshard

@@ -4,31 +4,46 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 
 #include "ir/module.h"
 
 namespace gshard {
 
-void appendNumber(std::string& key, std::int64_t number);
+inline void appendNumber(std::string& key, std::int64_t number) {
+  if (number >= 0 && number < 255) {
+    key.push_back(static_cast<char>(number));
+    return;
+  }
+  key.push_back(static_cast<char>(255));
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
 void appendAxes(std::string& key, std::span<const AxisRef> axes);
 void appendSharding(std::string& key, const Sharding& sharding);
 
-// Signatures of a function's ops. Also part of one: the numbers of scalar operands that are constants, since what a
-// `pad` pads with decides what may be pending in it.
-class OpSignatures {
+// Numbers of values by what a signature says of them: dtype, shape, row dim, the number of a scalar constant (what a
+// `pad` pads with decides what may be pending in it) and, where asked for, the sharding. Shared by all functions whose
+// signatures are compared.
+class ValueNumbers {
  public:
-  explicit OpSignatures(const Function& function);
-
-  void append(std::string& key, const Op& op) const { append(key, op, false); }
-  // With the shardings of all its values.
-  void appendSharded(std::string& key, const Op& op) const { append(key, op, true); }
+  explicit ValueNumbers(bool sharded) : sharded_(sharded) {}
+  std::int64_t of(const Value& value, const Attribute* constant);
 
  private:
-  void append(std::string& key, const Op& op, bool sharded) const;
-  void appendValues(std::string& key, std::span<const ValueId> values, bool sharded) const;
+  bool sharded_;
+  std::string key_;
+  std::unordered_map<std::string, std::int64_t> numbers_;
+};
 
-  const Function& function_;
-  std::vector<const Attribute*> constants_;  // by value; null: no scalar constant
+// Signatures of a function's ops. The function is not changed meanwhile.
+class OpSignatures {
+ public:
+  OpSignatures(const Function& function, ValueNumbers& numbers);
+  void append(std::string& key, const Op& op) const;
+  std::int64_t number(ValueId value) const { return values_[value.index]; }
+
+ private:
+  std::vector<std::int64_t> values_;  // number of each
 };
 
 }  // namespace gshard

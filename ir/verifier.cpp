@@ -19,11 +19,18 @@ bool holds(AttrKind kind, const Attribute& value) {
   return value.index() == static_cast<std::size_t>(kind);
 }
 
+// Values and ops that were found right, in all functions of the module.
+struct KnownOps {
+  KnownOps() : values(/*sharded=*/true) {}
+  ValueNumbers values;
+  std::vector<bool> checkedValues;  // by number
+  std::unordered_set<std::string> signatures;
+};
+
 class FunctionVerifier {
  public:
-  // `known`: signatures of ops that were found right.
-  FunctionVerifier(const Module& module, const Function& function, Form form, std::unordered_set<std::string>& known)
-      : module_(module), function_(function), form_(form), known_(known), signatures_(function) {}
+  FunctionVerifier(const Module& module, const Function& function, Form form, KnownOps& known)
+      : module_(module), function_(function), form_(form), known_(known), signatures_(function, known.values) {}
 
   Fault run() {
     defined_.assign(function_.values.size(), false);
@@ -46,7 +53,12 @@ class FunctionVerifier {
     if (id.index >= function_.values.size()) return "a result that is no value of the function";
     if (defined_[id.index]) return "value " + std::to_string(id.index) + " is defined twice";
     defined_[id.index] = true;
-    return checkValue(function_.value(id));
+    const auto number = static_cast<std::size_t>(signatures_.number(id));
+    if (number < known_.checkedValues.size() && known_.checkedValues[number]) return std::nullopt;
+    if (Fault fault = checkValue(function_.value(id))) return fault;
+    if (number >= known_.checkedValues.size()) known_.checkedValues.resize(number + 1, false);
+    known_.checkedValues[number] = true;
+    return std::nullopt;
   }
 
   Fault checkValue(const Value& value) const {
@@ -156,13 +168,10 @@ class FunctionVerifier {
       if (Fault fault = define(result)) return fault;
     }
     signature_.clear();
-    if (form_ == Form::Spmd)
-      signatures_.appendSharded(signature_, op);
-    else
-      signatures_.append(signature_, op);
-    if (known_.contains(signature_)) return std::nullopt;
+    signatures_.append(signature_, op);
+    if (known_.signatures.contains(signature_)) return std::nullopt;
     if (Fault fault = checkMeaning(op, def)) return fault;
-    known_.insert(signature_);
+    known_.signatures.insert(signature_);
     return std::nullopt;
   }
 
@@ -186,7 +195,7 @@ class FunctionVerifier {
   const Module& module_;
   const Function& function_;
   const Form form_;
-  std::unordered_set<std::string>& known_;
+  KnownOps& known_;
   const OpSignatures signatures_;
   std::string signature_;  // of the op at hand
   std::vector<bool> defined_;
@@ -213,7 +222,7 @@ Fault checkDeclarations(const Module& module, const Declarations& list, Form for
 std::optional<std::string> verify(const Module& module, Form form) {
   if (Fault fault = checkDeclarations(module, module.parameters, form)) return "parameter " + *fault;
   if (Fault fault = checkDeclarations(module, module.states, form)) return "state " + *fault;
-  std::unordered_set<std::string> known;
+  KnownOps known;
   for (const Function& function : module.functions) {
     if (Fault fault = FunctionVerifier(module, function, form, known).run())
       return "func @" + function.name + ": " + *fault;

@@ -34,6 +34,8 @@ using AccumulatorShardings = std::map<std::pair<std::string, std::int64_t>, Shar
 // Equal ops in equal surroundings run alike: each is planned once, so that a deep model costs what a shallow one does.
 class KnownPlans {
  public:
+  ValueNumbers& values() { return values_; }
+
   std::shared_ptr<const OpFactors> factorsOf(const OpView& op, const OpSignatures& signatures) {
     key_.clear();
     signatures.append(key_, op.op());
@@ -60,6 +62,7 @@ class KnownPlans {
   }
 
  private:
+  ValueNumbers values_{/*sharded=*/false};
   std::string key_;
   std::unordered_map<std::string, std::shared_ptr<const OpFactors>> factors_;
   std::unordered_map<std::string, OpPlan> plans_;
@@ -151,7 +154,7 @@ class FunctionPartitioner {
     versions_.resize(function_.values.size());
     isFree_.assign(function_.values.size(), false);
     for (const Argument& argument : function_.arguments) planArgument(argument, pending);
-    const OpSignatures signatures(function_);
+    const OpSignatures signatures(function_, plans_.values());
     for (std::size_t i = 0; i < function_.ops.size(); ++i) planOp(i, signatures, pending);
   }
 
