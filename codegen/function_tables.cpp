@@ -160,12 +160,36 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
       "collective");
 }
 
+std::vector<llvm::Constant*> ProgramTables::madeTensors(std::size_t unit, const PlannedFunction& planned) {
+  const FunctionViews& views = *planned.views;
+  std::vector<llvm::Constant*> made;
+  for (const ValueId value : planned.lowered.units[unit].writes) {
+    // Where several units fill a buffer part by part, the last one completes it.
+    bool isLast = true;
+    for (std::size_t later = unit + 1; later < planned.lowered.units.size(); ++later) {
+      const std::vector<ValueId>& writes = planned.lowered.units[later].writes;
+      isLast = isLast && std::find(writes.begin(), writes.end(), value) == writes.end();
+    }
+    const std::int64_t offset = planned.memory.offsets[value.index];
+    if (!isLast || offset < 0) continue;
+    std::int64_t op = views.definition(value);
+    if (op < 0) op = planned.lowered.units[unit].op;
+    made.push_back(tables_.record({tables_.integer(planned.firstSite + 1 + op),
+                                   tensor(views.function().type(value), views.layout(value), offset)}));
+  }
+  return made;
+}
+
 llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count) {
   const Function& function = planned.views->function();
   std::vector<llvm::Constant*> rows;
+  std::vector<llvm::Constant*> made;  // of the unit that is added next
   const auto add = [&](std::int64_t kind, std::int64_t op, llvm::Constant* call, const char* kindName,
                        std::string text) {
-    rows.push_back(tables_.record({tables_.integer(kind), tables_.integer(planned.firstSite + 1 + op), call}));
+    rows.push_back(
+        tables_.record({tables_.integer(kind), tables_.integer(planned.firstSite + 1 + op), call,
+                        tables_.integer(static_cast<std::int64_t>(made.size())), tables_.array(made, "made")}));
+    made.clear();
     steps_.push_back({function.name, kindName, std::move(text),
                       sources_.describe(op < 0 ? function.range : function.ops[static_cast<std::size_t>(op)].range)});
   };
@@ -181,6 +205,7 @@ llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunctio
     if (planned.memory.skipped[u]) continue;
     const Unit& unit = planned.lowered.units[u];
     const std::int64_t workspace = planned.memory.workspaces[u];
+    made = madeTensors(u, planned);
     if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
       add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, planned), "kernel", kernelSummary(kernel->kernel));
     } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {

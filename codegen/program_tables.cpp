@@ -120,9 +120,14 @@ llvm::Constant* ProgramTables::sites(const std::vector<PlannedFunction>& functio
     const Function& function = planned.views->function();
     rows.push_back(tables_.record(
         {tables_.text(sources_.describe(function.range)), tables_.text("entry `" + function.name + "`")}));
-    for (const Op& op : function.ops) {
-      rows.push_back(
-          tables_.record({tables_.text(sources_.describe(op.range)), tables_.text(describeOp(function, op))}));
+    for (std::size_t i = 0; i < function.ops.size(); ++i) {
+      const Op& op = function.ops[i];
+      std::string text = describeOp(function, op);
+      // Of what looks up by index a fault says in which tensor.
+      const OpClass kind = planned.views->info(i).kind;
+      if (kind == OpClass::Take || kind == OpClass::Scatter)
+        text += " of `" + function.value(op.operands[0]).name + "`";
+      rows.push_back(tables_.record({tables_.text(sources_.describe(op.range)), tables_.text(text)}));
     }
   }
   return tables_.array(rows, "sites");

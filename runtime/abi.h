@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define GSHARD_RT_ABI 2
+#define GSHARD_RT_ABI 3
 
 /* Same order as ir's DType, Reduction. */
 enum {
@@ -130,10 +130,17 @@ typedef struct gshard_rt_collective {
 /* ---- functions: tables of steps */
 enum { GSHARD_RT_STEP_KERNEL, GSHARD_RT_STEP_GEMM, GSHARD_RT_STEP_COLLECTIVE, GSHARD_RT_STEP_COPY };
 
+typedef struct gshard_rt_made { /* a tensor that a step leaves complete in memory: what traces show and checks read */
+  int64_t site;                 /* of the op that it is the result of, which fusion may have put into a larger kernel */
+  gshard_rt_tensor tensor;
+} gshard_rt_made;
+
 typedef struct gshard_rt_step {
   int64_t kind;
   int64_t site;     /* index of the program's sites */
   const void* call; /* gshard_rt_kernel_call, _gemm_call, _collective or _copy */
+  int64_t made_count;
+  const gshard_rt_made* made;
 } gshard_rt_step;
 
 typedef struct gshard_rt_input {

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "runtime/dataset.h"
 #include "runtime/failure.h"
@@ -64,11 +66,13 @@ void compare(const std::vector<Expected>& expected, const std::map<std::string, 
   for (const auto& [name, header] : found) names.push_back(name);
   const auto add = [&](const std::string& problem) { problems += (problems.empty() ? "" : "; ") + problem; };
   std::map<std::string, bool> wanted;
+  bool isMissing = false;
   for (const Expected& tensor : expected) {
     wanted[tensor.name] = true;
     const auto entry = found.find(tensor.name);
     if (entry == found.end()) {
       add("`" + tensor.name + "` is missing");
+      isMissing = true;
       continue;
     }
     const bool sameKind = isFloat(entry->second.type) == isFloat(static_cast<ElementType>(tensor.tensor->dtype));
@@ -80,6 +84,10 @@ void compare(const std::vector<Expected>& expected, const std::map<std::string, 
   for (const std::string& name : names) {
     if (wanted.count(name) == 0) add("`" + name + "` is surplus");
   }
+  if (!isMissing) return;
+  std::string holds;
+  for (const std::string& name : names) holds += (holds.empty() ? "`" : ", `") + name + "`";
+  add("it holds " + (holds.empty() ? "nothing" : holds));
 }
 
 }  // namespace
@@ -117,7 +125,15 @@ std::optional<LoadedTensors> loadCheckpoint(const gshard_rt_program& program, co
   compare(savedTensors(program), found, problems);
   if (!problems.empty()) throw failure(kExitMismatch, diag::CheckpointMismatch, loaded.path, problems);
   const auto step = index.metadata.find("step");
-  if (step != index.metadata.end()) loaded.step = std::strtoll(step->second.c_str(), nullptr, 10);
+  if (step != index.metadata.end()) {
+    char* end = nullptr;
+    loaded.step = std::strtoll(step->second.c_str(), &end, 10);
+    if (step->second.empty() || *end != '\0' || loaded.step < 0 ||
+        loaded.step > std::numeric_limits<std::int32_t>::max()) {
+      throw failure(kExitIo, diag::FileMalformed, loaded.path, std::string("checkpoint"),
+                    "its step is `" + step->second + "`");
+    }
+  }
   return loaded;
 }
 
@@ -202,38 +218,82 @@ bool assemble(Device& device, const gshard_rt_tensor& tensor, Array& whole) {
   return true;
 }
 
-std::string saveCheckpoint(Device& device, const std::string& folder, std::int64_t step, std::uint64_t seed,
-                           std::int64_t keep) {
-  const std::vector<Expected> tensors = savedTensors(device.program());
-  const bool writes = device.transport().rank() == 0;
-  const std::string path = stepPath(folder, step);
-  std::optional<SafetensorsWriter> writer;
-  if (writes) {
-    std::vector<TensorHeader> headers;
-    for (const Expected& tensor : tensors) {
-      headers.push_back({tensor.name, static_cast<ElementType>(tensor.tensor->dtype), shapeOf(*tensor.tensor)});
-    }
-    writer.emplace(path, headers,
-                   std::map<std::string, std::string>{{"format", "gshard-1"},
-                                                      {"program", device.program().name},
-                                                      {"seed", std::to_string(seed)},
-                                                      {"step", std::to_string(step)}});
+// Of the devices that hold a tensor's tile alike, one writes it; which one goes round with the tensor's number, so that
+// replicated tensors are shared out, too.
+static bool writesTile(const Device& device, const gshard_rt_tensor& tensor, int rank, std::size_t number) {
+  const gshard_rt_program& program = device.program();
+  std::vector<gshard_rt_axis_ref> split;
+  for (std::int64_t d = 0; d < tensor.rank; ++d) {
+    const gshard_rt_extent& extent = program.extents[tensor.extents[d]];
+    split.insert(split.end(), extent.axes, extent.axes + extent.axis_count);
   }
-  for (const Expected& tensor : tensors) {
-    Array whole;
-    if (!assemble(device, *tensor.tensor, whole)) return "";
-    if (writes) writer->append(whole.bytes);
+  const auto replicaOf = [&](int any) {
+    return device.extents().base(any, split.data(), static_cast<std::int64_t>(split.size()));
+  };
+  std::vector<int> replicas;
+  for (int any = 0; any < static_cast<int>(program.devices); ++any) {
+    if (replicaOf(any) == any) replicas.push_back(any);
   }
-  if (!writes) return "";
-  writer->commit();
-  AtomicFile latest(folder + "/latest");
-  latest.write("step-" + std::to_string(step) + ".safetensors\n");
-  latest.commit();
+  return replicas[number % replicas.size()] == replicaOf(rank);
+}
+
+static void writeTile(Device& device, const gshard_rt_tensor& tensor, std::int64_t offset, FilePart& file) {
+  const Tile tile = device.tile(tensor);
+  if (tile.empty()) return;
+  const std::int64_t size = elementBytes(static_cast<ElementType>(tensor.dtype));
+  for (const TileRun& run : tileRuns(tile, shapeOf(tensor), 0)) {
+    file.writeAt(offset + run.flat * size, device.arena() + tensor.offset + run.local * size,
+                 static_cast<std::size_t>(run.count * size));
+  }
+}
+
+static void forgetOldest(const std::string& folder, std::int64_t step, std::int64_t keep) {
   std::vector<std::int64_t> steps = stepsIn(folder);
   while (keep > 0 && static_cast<std::int64_t>(steps.size()) > keep) {
     if (steps.front() != step) unlink(stepPath(folder, steps.front()).c_str());
     steps.erase(steps.begin());
   }
+}
+
+std::string saveCheckpoint(Device& device, const std::string& folder, std::int64_t step, std::uint64_t seed,
+                           std::int64_t keep) {
+  Transport& transport = device.transport();
+  const std::vector<Expected> tensors = savedTensors(device.program());
+  const std::string path = stepPath(folder, step);
+  std::vector<TensorHeader> headers;
+  for (const Expected& tensor : tensors) {
+    headers.push_back({tensor.name, static_cast<ElementType>(tensor.tensor->dtype), shapeOf(*tensor.tensor)});
+  }
+  const SafetensorsPlan plan = planSafetensors(headers, {{"format", "gshard-1"},
+                                                         {"program", device.program().name},
+                                                         {"seed", std::to_string(seed)},
+                                                         {"step", std::to_string(step)}});
+  // Device 0 makes the file, all write into it, device 0 gives it its name. Whatever fails on the way ends all devices,
+  // and the unfinished file goes.
+  std::optional<AtomicFile> whole;
+  std::string temporary;
+  if (transport.rank() == 0) {
+    whole.emplace(path);
+    whole->write(plan.header);
+    whole->reserve(plan.bytes);
+    temporary = whole->temporary();
+  }
+  char suffix[Transport::kAgreeBytes] = "";  // what the temporary name has beyond the final one
+  if (!temporary.empty()) std::snprintf(suffix, sizeof suffix, "%s", temporary.c_str() + path.size());
+  std::vector<char> suffixes(sizeof suffix * static_cast<std::size_t>(transport.size()));
+  if (!transport.agree(suffix, sizeof suffix, suffixes.data())) return "";
+  FilePart part(path, path + suffixes.data());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!writesTile(device, *tensors[i].tensor, transport.rank(), i)) continue;
+    writeTile(device, *tensors[i].tensor, plan.offsets[i], part);
+  }
+  part.sync();
+  if (!transport.barrier() || !whole) return "";
+  whole->commit();
+  AtomicFile latest(folder + "/latest");
+  latest.write("step-" + std::to_string(step) + ".safetensors\n");
+  latest.commit();
+  forgetOldest(folder, step, keep);
   return path;
 }
 

@@ -38,7 +38,8 @@ LoadedTensors loadParameters(const gshard_rt_program& program, const std::string
 // This device's tiles of everything that was loaded.
 void applyTensors(Device& device, const LoadedTensors& loaded);
 
-// Collective; rank 0 writes. Returns the path (rank 0) or "" (others, or after an abort). Keeps the newest `keep`.
+// Collective; every device writes its part of one file, which appears under its name when it is whole and on the disk.
+// Returns the path (rank 0) or "" (others, or after an abort). Keeps the newest `keep`.
 std::string saveCheckpoint(Device& device, const std::string& folder, std::int64_t step, std::uint64_t seed,
                            std::int64_t keep);
 

@@ -11,6 +11,7 @@
 namespace gshard {
 
 int Worker::run() {
+  if (!startTrace()) return kExitOtherDevice;
   int code = initialise();
   if (code != 0) return code;
   switch (session_.command) {
@@ -18,7 +19,7 @@ int Worker::run() {
       code = train();
       break;
     case Command::Eval:
-      code = evaluate(step_);
+      code = evaluateAndPrint();
       break;
     case Command::Entry:
       code = computeEntry();
@@ -64,9 +65,10 @@ int Worker::train() {
   const Options& options = session_.options;
   const std::int64_t lastStep = session_.firstStep + session_.steps;
   std::int64_t samples = session_.firstStep * rowsPerCall(*session_.functions[0]);
+  StepRecord record;  // kept, so that its names and values are allocated once
   while (step_ < lastStep) {
     const double begin = monotonicSeconds();
-    StepRecord record;
+    std::size_t valueCount = 0;
     std::int64_t plannedMax = 0;
     std::int64_t plannedTotal = 0;
     int functionsRun = 0;
@@ -87,7 +89,7 @@ int Worker::train() {
       plannedTotal += times * function->comm_bytes_total + (finish != nullptr ? finish->comm_bytes_total : 0);
       functionsRun += finish != nullptr ? 2 : 1;
       if (!call(*function, rows)) return kExitOtherDevice;
-      if (!readValues(resultOf(session_.program, *function), record.values)) return kExitOtherDevice;
+      valueCount = readValues(resultOf(session_.program, *function), record.values, valueCount);
     }
     samples += rowsPerCall(*session_.functions[0]);
     ++step_;
@@ -103,11 +105,23 @@ int Worker::train() {
     record.compute = agreement.compute;
     record.communication = agreement.communication;
     record.wait = agreement.wait;
-    if (!record.values.empty()) record.values[0].first = "loss";
+    if (!record.values.empty()) {
+      record.values[0].first = "loss";
+      session_.lastLoss.store(record.values[0].second);
+      session_.lastStep.store(step_);
+    }
     reporter_.step(record);
     if (agreement.signal != 0) {
       reporter_.log("stopped by a signal after step " + std::to_string(step_));
       return save(step_) ? 128 + agreement.signal : kExitOtherDevice;
+    }
+    if (options.evalEvery > 0 && step_ % options.evalEvery == 0) {
+      Evaluation evaluation;
+      if (const int failed = evaluate(session_.evalFunctions, evaluation)) return failed;
+      std::string line;
+      for (const auto& [name, value] : evaluation.values)
+        line += (line.empty() ? "" : ", ") + name + " " + numberText(value);
+      reporter_.log("step " + std::to_string(step_) + ": evaluation: " + line);
     }
     if (options.saveEvery > 0 && step_ % options.saveEvery == 0 && step_ != lastStep && !save(step_))
       return kExitOtherDevice;
@@ -118,11 +132,11 @@ int Worker::train() {
   return save(step_) ? 0 : kExitOtherDevice;
 }
 
-int Worker::evaluate(std::int64_t step) {
-  Values values;
-  std::int64_t samples = 0;
-  std::int64_t bytes = 0;
-  for (const gshard_rt_function* function : session_.functions) {
+int Worker::evaluate(const std::vector<const gshard_rt_function*>& functions, Evaluation& evaluation) {
+  Values& values = evaluation.values;
+  std::int64_t& samples = evaluation.samples;
+  std::int64_t& bytes = evaluation.bytes;
+  for (const gshard_rt_function* function : functions) {
     const Feed& feed = session_.feeds.at(function);
     const gshard_rt_function& result = resultOf(session_.program, *function);
     std::int64_t rows = function->rows == 0 ? 0 : feed.hasData() ? feed.rows : rowsPerCall(*function);
@@ -134,10 +148,10 @@ int Worker::evaluate(std::int64_t step) {
     const std::int64_t piece = averaged ? function->rows : rows;
     std::int64_t first = 0;
     do {
-      RowRange range{first, averaged ? std::min(piece, rows - first) : rows, 0, step, false};
+      RowRange range{first, averaged ? std::min(piece, rows - first) : rows, 0, step_, false};
       if (!call(*function, range)) return kExitOtherDevice;
       Values part;
-      if (!readValues(result, part)) return kExitOtherDevice;
+      readValues(result, part, 0);
       Agreement agreement;
       const int code = agree(*function, function->comm_bytes_max, function->comm_bytes_total,
                              function->stage == GSHARD_RT_WHOLE && range.count == function->rows, agreement);
@@ -156,13 +170,19 @@ int Worker::evaluate(std::int64_t step) {
     samples = std::max(samples, rows);
     values.insert(values.end(), own.begin(), own.end());
   }
-  if (device_.transport().rank() == 0) {
-    reporter_.clear();
-    for (const auto& [name, value] : values) std::printf("%s %s\n", name.c_str(), numberText(value).c_str());
-    std::fflush(stdout);
-    if (!values.empty()) values[0].first = "loss";
-    reporter_.evaluation(step, samples, bytes, values);
-  }
+  Values named = values;
+  if (!named.empty()) named[0].first = "loss";
+  reporter_.evaluation(step_, samples, bytes, named);
+  return 0;
+}
+
+int Worker::evaluateAndPrint() {
+  Evaluation evaluation;
+  if (const int code = evaluate(session_.functions, evaluation)) return code;
+  if (device_.transport().rank() != 0) return 0;
+  reporter_.clear();
+  for (const auto& [name, value] : evaluation.values) std::printf("%s %s\n", name.c_str(), numberText(value).c_str());
+  std::fflush(stdout);
   return 0;
 }
 
@@ -216,40 +236,12 @@ int Worker::writeResults(NamedArrays& results) {
   return 0;
 }
 
-// Steps by time, the largest first, with the line of the program that each comes from.
-void Worker::reportProfile() {
-  struct Line {
-    double seconds;
-    std::string text;
-  };
-  double kinds[3] = {0, 0, 0};
-  std::vector<Line> lines;
-  for (const auto& [function, seconds] : device_.profile()) {
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-      const gshard_rt_step& step = function->steps[i];
-      const bool product = step.kind == GSHARD_RT_STEP_GEMM, collective = step.kind == GSHARD_RT_STEP_COLLECTIVE;
-      kinds[product ? 0 : collective ? 2 : 1] += seconds[i];
-      const gshard_rt_site& site = session_.program.sites[step.site];
-      lines.push_back({seconds[i], std::string(product      ? "product"
-                                               : collective ? "collective"
-                                                            : "kernel") +
-                                       "  " + site.location + "  " + site.text});
-    }
-  }
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
-  const double total = kinds[0] + kinds[1] + kinds[2];
-  std::vector<std::string> texts;
-  for (const Line& line : lines) {
-    char head[64];
-    std::snprintf(head, sizeof head, "%9.3f ms %5.1f %%  ", line.seconds * 1e3,
-                  total > 0 ? 100 * line.seconds / total : 0.0);
-    texts.push_back(head + line.text);
-  }
-  reporter_.profile(kinds[0], kinds[1], kinds[2], texts);
-}
-
 int Worker::finishRun(int code) {
-  if (session_.options.profile && device_.transport().rank() == 0) reportProfile();
+  if (!endTrace()) return kExitOtherDevice;
+  if (session_.options.profile && device_.transport().rank() == 0) {
+    const StepProfile::Summary summary = profile_.summary(session_.program);
+    reporter_.profile(summary.products, summary.kernels, summary.collectives, summary.lines);
+  }
   if (!session_.options.measurePeak) return code;
   const std::int64_t mine = highestTouchedByte(device_.arena(), device_.transport().arenaBytes());
   std::vector<std::int64_t> all(static_cast<std::size_t>(device_.transport().size()));

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -49,10 +50,12 @@ Dataset::Dataset(const Options& options) : seed_(options.seed) {
       const std::string input = name.substr(reference.suffix.size());
       arrays_[input] = Source{reference.path + ": " + name, std::move(array)};
     }
+    if (arrays.size() == 1 && arrays[0].first.empty() && reference.suffix.empty()) {
+      arrays_[""] = Source{reference.path, std::move(arrays[0].second)};
+    }
     if (arrays_.empty()) {
-      const bool nameless = arrays.size() == 1 && arrays[0].first.empty();
       throw failure(kExitMismatch, diag::NoSuchArray, reference.path, reference.suffix + "*", namesOf(arrays),
-                    std::string(nameless ? "; --input NAME=FILE feeds it to one input" : ""));
+                    std::string());
     }
   }
   for (const auto& [name, file] : options.inputs) {
@@ -118,6 +121,12 @@ Feed Dataset::bind(const gshard_rt_function& function) const {
     const std::vector<std::int64_t> shape = shapeOf(input.tensor);
     for (std::size_t d = input.rows != 0 ? 1 : 0; d < shape.size(); ++d) bound.rowElements *= shape[d];
     const Source* source = find(input.name);
+    // A file of one array without a name can only be meant for an input that is alone.
+    if (source == nullptr && function.input_count == 1) source = find("");
+    if (source == nullptr && arrays_.size() == 1 && find("") != nullptr) {
+      throw failure(kExitMismatch, diag::NoSuchArray, files_, std::string(input.name),
+                    std::string("one nameless array"), std::string("; --input NAME=FILE feeds it to one input"));
+    }
     if (source == nullptr && !arrays_.empty()) {
       std::string holds;
       for (const auto& [name, unused] : arrays_) holds += (holds.empty() ? "`" : ", `") + name + "`";
@@ -159,6 +168,10 @@ Feed Dataset::bind(const gshard_rt_function& function) const {
   // A function whose inputs are all fed whole has one "row": the call.
   if (feed.rows < 0 && !arrays_.empty()) feed.rows = 1;
   return feed;
+}
+
+bool Feed::hasWindows() const {
+  return std::any_of(inputs.begin(), inputs.end(), [](const BoundInput& bound) { return bound.windows; });
 }
 
 std::string feedText(const Feed& feed) {

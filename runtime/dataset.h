@@ -38,6 +38,7 @@ struct Feed {
   std::uint64_t seed = 0;
 
   bool hasData() const { return rows >= 0; }
+  bool hasWindows() const;
 };
 
 class Dataset {

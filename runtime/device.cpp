@@ -66,6 +66,16 @@ void Device::setRows(std::int64_t block, std::int64_t total) {
   table_.compute(transport_.rank(), block, pairs_.data());
 }
 
+const Device::InputPlace& Device::inputPlace(const gshard_rt_input& input) {
+  const auto [entry, isNew] = inputPlaces_.try_emplace({&input, rows_});
+  if (isNew) {
+    const std::vector<std::int64_t> shape(input.tensor.shape, input.tensor.shape + input.tensor.rank);
+    entry->second.tile = tile(input.tensor);
+    entry->second.runs = tileRuns(entry->second.tile, shape, input.rows != 0 ? 1 : 0);
+  }
+  return entry->second;
+}
+
 struct KernelWork {
   const gshard_rt_context* context;
   const gshard_rt_kernel_call* call;
@@ -101,55 +111,61 @@ void Device::runGemm(const gshard_rt_gemm_call& call) {
       &work);
 }
 
-bool Device::run(const gshard_rt_function& function, std::int64_t trainingStep) {
-  double mark = now();
-  std::vector<double>* profile = nullptr;
-  if (profiling_) {
-    profile = &profile_[&function];
-    profile->resize(static_cast<std::size_t>(function.step_count), 0.0);
-  }
-  double stepMark = mark;
-  for (std::int64_t i = 0; i < function.step_count; ++i) {
-    const gshard_rt_step& step = function.steps[i];
-    if (profile != nullptr && i > 0) {
-      const double time = now();
-      (*profile)[static_cast<std::size_t>(i - 1)] += time - stepMark;
-      stepMark = time;
+bool Device::runStep(const gshard_rt_step& step, std::int64_t trainingStep) {
+  transport_.note(static_cast<int>(step.site), trainingStep);
+  switch (step.kind) {
+    case GSHARD_RT_STEP_KERNEL:
+      runKernel(*static_cast<const gshard_rt_kernel_call*>(step.call));
+      return true;
+    case GSHARD_RT_STEP_GEMM:
+      runGemm(*static_cast<const gshard_rt_gemm_call*>(step.call));
+      return true;
+    case GSHARD_RT_STEP_COPY: {
+      const gshard_rt_copy& copy = *static_cast<const gshard_rt_copy*>(step.call);
+      std::memmove(context_.arena + copy.to, context_.arena + copy.from, static_cast<std::size_t>(copy.bytes));
+      return true;
     }
-    transport_.note(static_cast<int>(step.site), trainingStep);
-    switch (step.kind) {
-      case GSHARD_RT_STEP_KERNEL:
-        runKernel(*static_cast<const gshard_rt_kernel_call*>(step.call));
-        break;
-      case GSHARD_RT_STEP_GEMM:
-        runGemm(*static_cast<const gshard_rt_gemm_call*>(step.call));
-        break;
-      case GSHARD_RT_STEP_COPY: {
-        const gshard_rt_copy& copy = *static_cast<const gshard_rt_copy*>(step.call);
-        std::memmove(context_.arena + copy.to, context_.arena + copy.from, static_cast<std::size_t>(copy.bytes));
-        break;
+    case GSHARD_RT_STEP_COLLECTIVE: {
+      const gshard_rt_collective& call = *static_cast<const gshard_rt_collective*>(step.call);
+      if (!communicates(step)) {
+        runLocalCopy(call);
+        return true;
       }
-      case GSHARD_RT_STEP_COLLECTIVE: {
-        const gshard_rt_collective& call = *static_cast<const gshard_rt_collective*>(step.call);
-        if (call.kind == GSHARD_RT_ALL_SLICE || call.kind == GSHARD_RT_MAKE_PARTIAL) {
-          runLocalCopy(call);
-          break;
-        }
-        if (call.plan >= 0) transport_.note(static_cast<int>(program_.site_count + call.plan), trainingStep);
-        const double begin = now();
-        times_.compute += begin - mark;
-        const bool done = runCollective(call);
-        mark = now();
-        times_.communication += mark - begin;
-        if (!done) return false;
-        break;
-      }
+      if (call.plan >= 0) transport_.note(static_cast<int>(program_.site_count + call.plan), trainingStep);
+      const double begin = now();
+      times_.compute += begin - mark_;
+      const bool done = runCollective(call);
+      mark_ = now();
+      times_.communication += mark_ - begin;
+      return done;
     }
   }
-  const double end = now();
-  times_.compute += end - mark;
-  if (profile != nullptr && !profile->empty()) profile->back() += end - stepMark;
   return true;
+}
+
+bool Device::run(const gshard_rt_function& function, std::int64_t trainingStep) {
+  mark_ = now();
+  for (std::int64_t i = 0; i < function.step_count; ++i) {
+    if (observers_.empty()) {
+      if (!runStep(function.steps[i], trainingStep)) return false;
+      continue;
+    }
+    const double begin = now();
+    const double waited = transport_.waitSeconds();
+    const std::int64_t received = transport_.bytesReceived();
+    if (!runStep(function.steps[i], trainingStep)) return false;
+    const StepObserver::Span span{begin, now(), transport_.waitSeconds() - waited,
+                                  transport_.bytesReceived() - received, trainingStep};
+    for (StepObserver* observer : observers_) observer->stepDone(*this, function, i, span);
+  }
+  times_.compute += now() - mark_;
+  return true;
+}
+
+bool communicates(const gshard_rt_step& step) {
+  if (step.kind != GSHARD_RT_STEP_COLLECTIVE) return false;
+  const std::int64_t kind = static_cast<const gshard_rt_collective*>(step.call)->kind;
+  return kind != GSHARD_RT_ALL_SLICE && kind != GSHARD_RT_MAKE_PARTIAL;
 }
 
 std::vector<std::vector<std::int64_t>> Device::pairsOf(const std::vector<int>& group) const {

@@ -12,6 +12,7 @@
 #include "runtime/abi.h"
 #include "runtime/extents.h"
 #include "runtime/thread_pool.h"
+#include "runtime/tile_runs.h"
 #include "runtime/transport.h"
 
 namespace gshard {
@@ -45,6 +46,22 @@ struct RunTimes {
   double communication = 0;  // collectives, waiting included
 };
 
+class Device;
+
+// Sees every step of every function after it is done; what --trace, --profile and --check-numerics are.
+class StepObserver {
+ public:
+  struct Span {
+    double begin = 0, end = 0;  // seconds of the monotonic clock
+    double wait = 0;            // of it spent in waiting and copying
+    std::int64_t bytes = 0;     // received
+    std::int64_t trainingStep = 0;
+  };
+  virtual ~StepObserver() = default;
+  virtual void inputsFed(Device&, const gshard_rt_function&) {}
+  virtual void stepDone(Device& device, const gshard_rt_function& function, std::int64_t index, const Span& span) = 0;
+};
+
 class Device {
  public:
   Device(const gshard_rt_program& program, Transport& transport, int threads, std::uint64_t seed);
@@ -67,13 +84,21 @@ class Device {
   void fillAccumulators(const gshard_rt_function& function);
 
   Fault takeFault() { return faults_.take(); }
+  // As kernels do by gshard_rt_record_fault.
+  void recordFault(const Fault& fault) { faults_.record(fault); }
   const RunTimes& times() const { return times_; }
   // Seeded inputs (no data given) are the same in every step: made once, then copied, so that a benchmark measures the
   // program. Keyed by the input and its first row.
   std::map<std::pair<const gshard_rt_input*, std::int64_t>, std::vector<std::byte>>& seededInputs() { return seeded_; }
-  // Time of every step of every function since this was called (--profile), in the order of the tables.
-  void startProfile() { profiling_ = true; }
-  const std::map<const gshard_rt_function*, std::vector<double>>& profile() const { return profile_; }
+  // Where the rows of an input go: made once per number of rows, so that feeding a step allocates nothing.
+  struct InputPlace {
+    Tile tile;
+    std::vector<TileRun> runs;  // of one row; of the whole, if it is not fed by rows
+  };
+  const InputPlace& inputPlace(const gshard_rt_input& input);
+  // Observers outlive the device's runs.
+  void observe(StepObserver& observer) { observers_.push_back(&observer); }
+  const std::vector<StepObserver*>& observers() const { return observers_; }
 
  private:
   // A collective is prepared for each number of rows it has met, since short blocks have shorter tiles.
@@ -86,6 +111,7 @@ class Device {
 
   Prepared& preparedFor(const gshard_rt_collective& call);
   const std::vector<BoxCopy>& localCopies(const gshard_rt_collective& call, std::int64_t transfer);
+  bool runStep(const gshard_rt_step& step, std::int64_t trainingStep);
   bool runCollective(const gshard_rt_collective& call);
   int prepare(const gshard_rt_collective& call, bool isReduce);
   void runLocalCopy(const gshard_rt_collective& call);
@@ -103,13 +129,17 @@ class Device {
   gshard_rt_context context_{};
   std::map<const gshard_rt_collective*, Prepared> prepared_;
   RunTimes times_;
+  double mark_ = 0;  // until when the time is told apart into compute and communication
   std::map<std::pair<const gshard_rt_input*, std::int64_t>, std::vector<std::byte>> seeded_;
-  bool profiling_ = false;
-  std::map<const gshard_rt_function*, std::vector<double>> profile_;
+  std::map<std::pair<const gshard_rt_input*, std::int64_t>, InputPlace> inputPlaces_;
+  std::vector<StepObserver*> observers_;
 };
 
 // Fills `count` elements with the value that changes nothing in the reduction: -0 for float sums (design.md section 2).
 void fillIdentity(std::byte* out, std::int64_t count, ElementType type, Reduction reduction);
+
+// Whether a step takes part in a collective of the plan; slices and partial values are local copies.
+bool communicates(const gshard_rt_step& step);
 
 // What the watchdog calls each step: sites first, then plan entries.
 std::vector<std::string> waitLabels(const gshard_rt_program& program);

@@ -20,16 +20,21 @@ std::int64_t ExtentTable::digit(int device, const gshard_rt_axis_ref& piece) con
   return coordinate / postOf(program_, piece) % piece.size;
 }
 
-std::vector<int> ExtentTable::group(int device, const gshard_rt_axis_ref* axes, std::int64_t count) const {
+int ExtentTable::base(int device, const gshard_rt_axis_ref* axes, std::int64_t count) const {
   std::int64_t base = device;
-  std::int64_t members = 1;
   for (std::int64_t i = 0; i < count; ++i) {
     base -= digit(device, axes[i]) * postOf(program_, axes[i]) * axisStride(axes[i].axis);
-    members *= axes[i].size;
   }
+  return static_cast<int>(base);
+}
+
+std::vector<int> ExtentTable::group(int device, const gshard_rt_axis_ref* axes, std::int64_t count) const {
+  std::int64_t members = 1;
+  for (std::int64_t i = 0; i < count; ++i) members *= axes[i].size;
+  const int first = base(device, axes, count);
   std::vector<int> group;
   for (std::int64_t flat = 0; flat < members; ++flat) {
-    std::int64_t member = base;
+    std::int64_t member = first;
     std::int64_t rest = flat;
     for (std::int64_t i = count - 1; i >= 0; --i) {
       member += rest % axes[i].size * postOf(program_, axes[i]) * axisStride(axes[i].axis);

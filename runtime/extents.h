@@ -22,6 +22,9 @@ class ExtentTable {
   // The digit of `device` that an axis piece names.
   std::int64_t digit(int device, const gshard_rt_axis_ref& piece) const;
 
+  // The device with `device`'s digits but 0 in these; equal for all that differ in these only.
+  int base(int device, const gshard_rt_axis_ref* axes, std::int64_t count) const;
+
   // Devices that differ from `device` in these digits only, in flat order (first axis major).
   std::vector<int> group(int device, const gshard_rt_axis_ref* axes, std::int64_t count) const;
 

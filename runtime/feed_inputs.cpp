@@ -34,25 +34,28 @@ void seedRun(const random_values::Stream& stream, std::int64_t first, std::int64
 class InputFiller {
  public:
   InputFiller(Device& device, const BoundInput& bound, const Feed& feed, const RowRange& rows)
-      : bound_(bound), feed_(feed), rows_(rows), order_(feed.seed, std::max<std::int64_t>(feed.rows, 1)) {
+      : bound_(bound),
+        feed_(feed),
+        rows_(rows),
+        order_(feed.seed, std::max<std::int64_t>(feed.rows, 1)),
+        place_(device.inputPlace(*bound.input)) {
     const gshard_rt_tensor& tensor = bound.input->tensor;
     type_ = static_cast<ElementType>(tensor.dtype);
-    tile_ = device.tile(tensor);
-    runs_ = tileRuns(tile_, shapeOf(tensor), bound.input->rows != 0 ? 1 : 0);
     base_ = device.arena() + tensor.offset;
     stream_ = {feed.seed, siteOfName(bound.input->name), 0};
   }
 
   void fill() {
-    if (tile_.empty()) return;
+    const Tile& tile = place_.tile;
+    if (tile.empty()) return;
     if (bound_.input->rows == 0) {
       fillRow(0, base_);
       return;
     }
     std::int64_t rowBytes = elementBytes(type_);
-    for (std::size_t d = 1; d < tile_.part.size(); ++d) rowBytes *= tile_.part[d];
-    for (std::int64_t i = 0; i < tile_.live[0]; ++i)
-      fillRow(elementOf(rows_.first + tile_.offset[0] + i), base_ + i * rowBytes);
+    for (std::size_t d = 1; d < tile.part.size(); ++d) rowBytes *= tile.part[d];
+    for (std::int64_t i = 0; i < tile.live[0]; ++i)
+      fillRow(elementOf(rows_.first + tile.offset[0] + i), base_ + i * rowBytes);
   }
 
  private:
@@ -71,7 +74,7 @@ class InputFiller {
   }
 
   void fillRow(std::int64_t first, std::byte* out) {
-    for (const TileRun& run : runs_) {
+    for (const TileRun& run : place_.runs) {
       std::byte* target = out + run.local * elementBytes(type_);
       if (bound_.array == nullptr) {
         seedRun(stream_, first + run.flat, run.count, type_, target);
@@ -87,9 +90,8 @@ class InputFiller {
   const Feed& feed_;
   const RowRange& rows_;
   RowOrder order_;
+  const Device::InputPlace& place_;
   ElementType type_ = ElementType::F32;
-  Tile tile_;
-  std::vector<TileRun> runs_;  // of one row
   std::byte* base_ = nullptr;
   random_values::Stream stream_{};
 };

@@ -176,6 +176,39 @@ void AtomicFile::commit() {
   }
 }
 
+void AtomicFile::reserve(std::int64_t bytes) {
+  const int error = bytes > 0 ? posix_fallocate(file_, 0, bytes) : 0;
+  if (error != 0) {
+    errno = error;
+    throw unwritable(path_);
+  }
+}
+
+FilePart::FilePart(std::string path, const std::string& temporary) : path_(std::move(path)) {
+  file_ = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ < 0) throw unwritable(path_);
+}
+
+FilePart::~FilePart() {
+  if (file_ >= 0) close(file_);
+}
+
+void FilePart::writeAt(std::int64_t offset, const void* data, std::size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t count = pwrite(file_, from, bytes, offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw unwritable(path_);
+    from += count;
+    offset += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+}
+
+void FilePart::sync() {
+  if (fsync(file_) != 0) throw unwritable(path_);
+}
+
 void makeFolders(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);

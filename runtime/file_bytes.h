@@ -33,6 +33,9 @@ class AtomicFile {
   void write(const void* data, std::size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
   std::int64_t written() const { return written_; }
+  // Makes the file this long, so that others may write their parts of it (FilePart). Throws when there is no room.
+  void reserve(std::int64_t bytes);
+  const std::string& temporary() const { return temporary_; }
   void commit();
 
  private:
@@ -40,6 +43,23 @@ class AtomicFile {
   std::string temporary_;
   int file_ = -1;
   std::int64_t written_ = 0;
+};
+
+// A part of an AtomicFile that another device, thread or process, writes at its offsets before the file is committed.
+class FilePart {
+ public:
+  // `path` is for messages.
+  FilePart(std::string path, const std::string& temporary);
+  ~FilePart();
+  FilePart(const FilePart&) = delete;
+  FilePart& operator=(const FilePart&) = delete;
+
+  void writeAt(std::int64_t offset, const void* data, std::size_t bytes);
+  void sync();
+
+ private:
+  std::string path_;
+  int file_ = -1;
 };
 
 void makeFolders(const std::string& path);

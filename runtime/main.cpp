@@ -2,7 +2,6 @@
 // message and an exit code (ux.md section 3).
 #include <dlfcn.h>
 #include <malloc.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <climits>
@@ -20,38 +19,22 @@
 #include "runtime/mpi_library.h"
 #include "runtime/placement.h"
 #include "runtime/program_text.h"
+#include "runtime/signals.h"
+#include "runtime/trace.h"
 #include "runtime/worker.h"
 
 namespace gshard {
 namespace {
-
-Session* signalled = nullptr;  // the handler has no other way to reach the run
-
-void onSignal(int number) {
-  const int code = number == SIGUSR2 ? SIGTERM : number;
-  if (signalled == nullptr || signalled->signal.load() != 0) _exit(128 + code);
-  signalled->signal.store(code);
-}
-
-void catchSignals(Session& session) {
-  signalled = &session;
-  struct sigaction action{};
-  action.sa_handler = onSignal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  // `gshardc run --mpi` sends this one to mpirun, which forwards it; SIGTERM would be followed by SIGKILL at once.
-  if (session.startedByMpi) sigaction(SIGUSR2, &action, nullptr);
-}
 
 void tell(const gshard_rt_program& program, const std::string& message) {
   std::fprintf(stderr, "%s: error: %s\n", program.name, message.c_str());
   std::fflush(stderr);
 }
 
-// Runs one device to its end; what it throws becomes the abort of all.
-int runDevice(Session& session, Transport& transport) {
+// Runs one device; what it throws becomes the abort of all.
+int runToEnd(Session& session, Transport& transport) {
   try {
+    nameThread(transport);
     transport.setTimeout(session.options.timeout);
     if (session.options.measurePeak) {
       fillArena(transport.arena(), transport.arenaBytes());
@@ -70,9 +53,11 @@ int runDevice(Session& session, Transport& transport) {
       std::string line = "data " + session.options.data + (session.options.data.empty() ? "" : ": ") + feedText(feed);
       if (session.command == Command::Train && session.functions[0]->rows != 0) {
         const std::int64_t rows = rowsPerCall(*session.functions[0]);
-        line += "; " + countText(feed.rows / rows) + " batches of " + countText(rows) + " per epoch, " +
-                countText(feed.rows % rows) + " rows left over each epoch (shuffled, seed " +
-                std::to_string(session.options.seed) + ")";
+        line += "; " + countText(batchesPerEpoch(feed, *session.functions[0])) + " batches of " + countText(rows);
+        line += feed.hasWindows()
+                    ? std::string(" random windows count as an epoch (seed ")
+                    : " per epoch, " + countText(feed.rows % rows) + " rows left over each epoch (shuffled, seed ";
+        line += std::to_string(session.options.seed) + ")";
       }
       reporter.log(line);
     } else if (!feed.inputs.empty()) {
@@ -89,6 +74,27 @@ int runDevice(Session& session, Transport& transport) {
   } catch (const std::exception& error) {
     transport.abort(kExitBug, std::string("a bug in the runtime: ") + error.what());
     return kExitBug;
+  }
+}
+
+int runDevice(Session& session, Transport& transport) {
+  const int code = runToEnd(session, transport);
+  if (transport.abortNote().code != 0) {
+    // Each device tells where its own list of calls parts from the others'.
+    const std::string difference = transport.firstDifference();
+    if (!difference.empty()) tell(session.program, difference);
+  }
+  transport.note(Transport::kEnded, transport.placeStep());
+  return code;
+}
+
+// A run that failed leaves the trace of what came before.
+void keepTrace(const Session& session) {
+  if (session.options.trace.empty()) return;
+  try {
+    joinTrace(session.options.trace, session.program.devices);
+  } catch (const Failure& failed) {
+    tell(session.program, failed.message);
   }
 }
 
@@ -109,20 +115,24 @@ int runLocal(Session& session) {
   constexpr int kPatienceMs = 3000;
   for (int late = 0; running.load() != 0;) {
     if (world.device(0).abortNote().code == 0) {
+      answerStatus(session, world.device(0));
       usleep(2000);
       continue;
     }
     if (++late * 10 > kPatienceMs) {
       const AbortNote note = world.device(0).abortNote();
       tell(program, note.message);
+      keepTrace(session);
       _exit(note.code);
     }
     usleep(10000);
   }
   for (std::thread& thread : threads) thread.join();
+  answerStatus(session, world.device(0));
   const AbortNote note = world.device(0).abortNote();
   if (note.code == 0) return codes[0];
   tell(program, note.message);
+  keepTrace(session);
   return note.code;
 }
 
@@ -155,6 +165,47 @@ MpiLibrary loadMpi() {
   throw failure(kExitUsage, diag::TransportUnavailable, std::string("mpi"), reason);
 }
 
+// Beside the device of an MPI rank, which may be in a long kernel: looks for ranks that are gone and answers SIGUSR1. A
+// dead rank is told at once, since mpirun soon ends the others.
+class RankMonitor {
+ public:
+  RankMonitor(Session& session, Transport& transport)
+      : session_(session), transport_(transport), thread_([this] { run(); }) {}
+  ~RankMonitor() { stop(); }
+  RankMonitor(const RankMonitor&) = delete;
+  RankMonitor& operator=(const RankMonitor&) = delete;
+
+  // True if the note of the abort has been told here.
+  bool stop() {
+    stopped_.store(true);
+    if (thread_.joinable()) thread_.join();
+    if (transport_.rank() == 0) answerStatus(session_, transport_);
+    return told_;
+  }
+
+ private:
+  void run() {
+    constexpr int kLookEveryUs = 10000;
+    for (; !stopped_.load(); usleep(kLookEveryUs)) {
+      if (transport_.rank() == 0 || !transport_.oneHost()) answerStatus(session_, transport_);
+      if (!transport_.oneHost() || told_ || transport_.abortNote().code != 0) continue;
+      const int dead = transport_.deadDevice();
+      if (dead < 0) continue;
+      transport_.abort(kExitOtherDevice, diagText(diag::DeviceEnded, dead, transport_.rank(),
+                                                  std::string(transport_.placeText()), transport_.placeStep()));
+      const AbortNote note = transport_.abortNote();
+      told_ = note.device == transport_.rank();
+      if (told_) tell(session_.program, note.message);
+    }
+  }
+
+  Session& session_;
+  Transport& transport_;
+  std::atomic<bool> stopped_{false};
+  bool told_ = false;  // written by the thread, read after it has ended
+  std::thread thread_;
+};
+
 int runMpi(Session& session, const std::function<void()>& prepare) {
   const gshard_rt_program& program = session.program;
   const MpiLibrary library = loadMpi();
@@ -186,11 +237,15 @@ int runMpi(Session& session, const std::function<void()>& prepare) {
   } catch (const Failure& failed) {
     return fail(failed);
   }
+  RankMonitor monitor(session, *transport);
   int code = runDevice(session, *transport);
+  const bool isTold = monitor.stop();
   const AbortNote note = transport->abortNote();
   if (note.code != 0) {
     code = note.code;
-    if (note.device == world.rank) {
+    if (isTold) {
+      // The others have nothing to add.
+    } else if (note.device == world.rank) {
       tell(program, note.message);
     } else {
       usleep(1500000);  // the one with the message ends all

@@ -1,5 +1,5 @@
 // Collectives by MPI messages; see message_transport.h. Buffers are made when a plan is prepared, so that a step
-// allocates nothing.
+// allocates nothing. One file, though long: packing, requests and reports of a late device are one class's.
 #include "runtime/message_transport.h"
 
 #include <mpi.h>
@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -16,7 +17,11 @@
 namespace gshard {
 namespace {
 
+constexpr int kReportTag = 5;
 constexpr int kTag = 7;
+// Messages of a collective bear its label, so that devices in different collectives wait, and are told apart, instead
+// of taking each other's data. 32767 is the largest tag that every MPI has.
+constexpr int kLabelTags = 16384;
 
 // What one device asks of another: a box to send, in the order in which the reader unpacks.
 struct SendItem {
@@ -85,6 +90,13 @@ void unpackRange(const Box& box, std::int64_t begin, std::int64_t end, std::byte
              });
 }
 
+// What a device tells the others when somebody has waited too long.
+struct Report {
+  std::int32_t known = 0, label = Transport::kStarting;
+  std::int64_t step = 0;
+  CallList calls;
+};
+
 class MessageTransport : public Transport {
  public:
   MessageTransport(int rank, int size, std::int64_t arenaBytes) : Transport(rank, size), arenaBytes_(arenaBytes) {
@@ -107,11 +119,15 @@ class MessageTransport : public Transport {
   [[nodiscard]] bool runReduce(int handle) override;
 
   [[nodiscard]] bool barrier() override {
+    note(kMeeting, own_.step);
+    beginCall();
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     return waitAll(&request, 1);
   }
   [[nodiscard]] bool agree(const void* mine, int bytes, void* all) override {
+    note(kAgreeing, own_.step);
+    beginCall();
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD, &request);
     return waitAll(&request, 1);
@@ -125,11 +141,23 @@ class MessageTransport : public Transport {
   }
   AbortNote abortNote() override { return note_; }
   void note(int label, std::int64_t step) override {
-    label_ = label;
-    step_ = step;
+    own_.label = label;
+    own_.step = step;
+    placeLabel_.store(label, std::memory_order_relaxed);
+    placeStep_.store(step, std::memory_order_relaxed);
   }
+  std::int64_t placeStep() const override { return placeStep_.load(std::memory_order_relaxed); }
+  std::string whereText() override;
+  std::string firstDifference() override;
+
+ protected:
+  int placeLabel() const override { return placeLabel_.load(std::memory_order_relaxed); }
 
  private:
+  int tag() const { return own_.label < 0 ? kTag : kTag + 1 + own_.label % kLabelTags; }
+  void beginCall() { own_.calls.labels[++own_.calls.count % kCallsKept] = own_.label; }
+  bool isCalled();
+  void hearAll();
   bool shareWithAll(const std::vector<std::byte>& mine, std::vector<std::vector<std::byte>>& all);
   bool waitAll(MPI_Request* requests, int count);
 
@@ -139,21 +167,73 @@ class MessageTransport : public Transport {
   std::vector<PreparedMove> moves_;
   std::vector<PreparedReduce> reduces_;
   AbortNote note_;
-  int label_ = -1;
-  std::int64_t step_ = 0;
+  Report own_;
+  std::atomic<int> placeLabel_{kStarting};  // own_'s, for other threads
+  std::atomic<std::int64_t> placeStep_{0};
+  std::vector<Report> heard_;  // of all devices, once somebody has waited too long
+  std::atomic<bool> hasHeard_{false};
 };
+
+// Whether another device has sent its report: it has waited too long, or has heard of one that has.
+bool MessageTransport::isCalled() {
+  int found = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, kReportTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  return found != 0;
+}
+
+// Sends the own report to all and takes theirs; who does not answer within a second computes, hangs or is gone.
+void MessageTransport::hearAll() {
+  if (!heard_.empty()) return;
+  own_.known = 1;
+  heard_.resize(static_cast<std::size_t>(size()));
+  heard_[static_cast<std::size_t>(rank())] = own_;
+  std::vector<MPI_Request> requests;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    MPI_Irecv(&heard_[static_cast<std::size_t>(peer)], sizeof(Report), MPI_BYTE, peer, kReportTag, MPI_COMM_WORLD,
+              &requests.emplace_back());
+    MPI_Isend(&own_, sizeof(Report), MPI_BYTE, peer, kReportTag, MPI_COMM_WORLD, &requests.emplace_back());
+  }
+  constexpr double kPatience = 1;
+  int done = 0;
+  for (const double start = MPI_Wtime(); done == 0 && MPI_Wtime() - start < kPatience; sched_yield()) {
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+  }
+  hasHeard_.store(true);
+}
+
+std::string MessageTransport::whereText() {
+  const auto line = [&](int device, const std::string& place) {
+    return "\n  device " + std::to_string(device) + "  " + place;
+  };
+  const auto place = [&](int where, std::int64_t step) { return label(where) + ", step " + std::to_string(step); };
+  if (!hasHeard_.load()) return line(rank(), place(placeLabel(), placeStep()));
+  std::string text;
+  for (int device = 0; device < size(); ++device) {
+    const Report& report = heard_[static_cast<std::size_t>(device)];
+    text += line(device, report.known != 0 ? "waits  " + place(report.label, report.step) : "does not answer");
+  }
+  return text;
+}
+
+std::string MessageTransport::firstDifference() {
+  std::vector<CallList> lists;
+  for (const Report& report : heard_) lists.push_back(report.calls);  // empty: it has not answered
+  return differenceText(lists);
+}
 
 bool MessageTransport::waitAll(MPI_Request* requests, int count) {
   const double start = MPI_Wtime();
+  constexpr double kLookAfter = 0.05;
   while (true) {
     int done = 0;
     MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
     if (done != 0) break;
     sched_yield();
     const double waited = MPI_Wtime() - start;
-    if (timeoutSeconds() > 0 && waited > timeoutSeconds()) {
-      abort(kExitOtherDevice, "step " + std::to_string(step_) + ": device " + std::to_string(rank()) + " has waited " +
-                                  std::to_string(static_cast<std::int64_t>(waited)) + " s in " + label(label_));
+    if (timeoutSeconds() > 0 && (waited > timeoutSeconds() || (waited > kLookAfter && isCalled()))) {
+      hearAll();
+      abort(kExitOtherDevice, waitedText(own_.label, own_.step, waited) + whereText());
       return false;
     }
   }
@@ -181,6 +261,8 @@ bool MessageTransport::shareWithAll(const std::vector<std::byte>& mine, std::vec
 
 bool MessageTransport::collect(std::int64_t offset, std::int64_t length, std::vector<std::vector<std::byte>>& all) {
   all.clear();
+  note(kCollecting, own_.step);
+  beginCall();
   constexpr std::int64_t kPiece = std::int64_t{1} << 28;  // counts are ints
   for (int from = 0; from < size(); ++from) {
     if (rank() == 0) all.emplace_back(static_cast<std::size_t>(length));
@@ -242,8 +324,9 @@ int MessageTransport::prepareMove(const MovePlan& plan) {
 bool MessageTransport::runMove(int handle) {
   PreparedMove& prepared = moves_[static_cast<std::size_t>(handle)];
   MPI_Request* request = prepared.requests.data();
+  beginCall();
   for (Peer& peer : prepared.incoming) {
-    MPI_Irecv(peer.buffer.data(), static_cast<int>(peer.buffer.size()), MPI_BYTE, peer.rank, kTag, MPI_COMM_WORLD,
+    MPI_Irecv(peer.buffer.data(), static_cast<int>(peer.buffer.size()), MPI_BYTE, peer.rank, tag(), MPI_COMM_WORLD,
               request++);
   }
   for (std::size_t i = 0; i < prepared.outgoing.size(); ++i) {
@@ -253,7 +336,7 @@ bool MessageTransport::runMove(int handle) {
       packBox(item.box, arena_, out, elementBytes(item.type));
       out += item.box.extents.count() * elementBytes(item.type);
     }
-    MPI_Isend(peer.buffer.data(), static_cast<int>(peer.buffer.size()), MPI_BYTE, peer.rank, kTag, MPI_COMM_WORLD,
+    MPI_Isend(peer.buffer.data(), static_cast<int>(peer.buffer.size()), MPI_BYTE, peer.rank, tag(), MPI_COMM_WORLD,
               request++);
   }
   if (!waitAll(prepared.requests.data(), static_cast<int>(prepared.requests.size()))) return false;
@@ -303,11 +386,12 @@ bool MessageTransport::runReduce(int handle) {
   PreparedReduce& prepared = reduces_[static_cast<std::size_t>(handle)];
   const std::vector<int>& group = prepared.plan.group;
   const std::size_t me = static_cast<std::size_t>(prepared.position);
+  beginCall();
   int count = 0;
   const auto post = [&](std::vector<std::byte>& in, std::vector<std::byte>& out, int peer) {
-    MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
+    MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_BYTE, peer, tag(), MPI_COMM_WORLD,
               &prepared.requests[static_cast<std::size_t>(count++)]);
-    MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
+    MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_BYTE, peer, tag(), MPI_COMM_WORLD,
               &prepared.requests[static_cast<std::size_t>(count++)]);
   };
   for (std::size_t index = 0; index < prepared.parts.size(); ++index) {

@@ -21,10 +21,14 @@ struct Options {
   std::string checkpoint;
   std::string resume = "no";  // auto, no or a step
   std::int64_t saveEvery = 0;
+  std::int64_t evalEvery = 0;
+  std::string evalData;  // as data and inputs
+  std::vector<std::pair<std::string, std::string>> evalInputs;
   std::int64_t keep = 3;
   std::string init;  // FILE[:PREFIX]
   std::string output;
   std::string metrics;
+  std::string trace;
   ProgressKind progress = ProgressKind::Auto;
   std::string transport = "auto";
   std::int64_t threads = 0;  // 0: as compiled
@@ -35,6 +39,7 @@ struct Options {
   bool json = false;
   bool measurePeak = false;
   bool profile = false;
+  bool checkNumerics = false;
   bool verifyPlan = false;
 };
 

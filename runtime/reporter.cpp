@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/failure.h"
+#include "runtime/tile_runs.h"
 
 namespace gshard {
 
@@ -34,6 +35,17 @@ static std::string shortest(T value) {
 
 std::string numberText(double value) {
   return shortest(value);
+}
+
+double shortestDouble(ElementType type, const std::byte* value) {
+  double exact = 0;
+  convertElements(type, value, ElementType::F64, reinterpret_cast<std::byte*>(&exact), 1);
+  if (type != ElementType::F32 && type != ElementType::BF16 && type != ElementType::F16) return exact;
+  char text[40];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, static_cast<float>(exact));
+  double shortened = exact;
+  std::from_chars(text, end, shortened);
+  return shortened;
 }
 
 std::string numberText(const Array& array, std::int64_t index) {

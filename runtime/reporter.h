@@ -65,6 +65,9 @@ std::string resultsText(const NamedArrays& arrays);
 // The shortest text that reads back as the same number of that type.
 std::string numberText(const Array& array, std::int64_t index);
 std::string numberText(double value);
+// The number that the shortest text of a value of that type reads as, so that 0.41 is not shown as 0.4099999964.
+// Allocates nothing.
+double shortestDouble(ElementType type, const std::byte* value);
 
 double monotonicSeconds();
 

@@ -25,7 +25,11 @@ const char* typeName(ElementType type) {
   return "";
 }
 
-std::string headerText(const std::vector<TensorHeader>& tensors, const std::map<std::string, std::string>& metadata) {
+}  // namespace
+
+SafetensorsPlan planSafetensors(const std::vector<TensorHeader>& tensors,
+                                const std::map<std::string, std::string>& metadata) {
+  SafetensorsPlan plan;
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t place = 0;
@@ -34,29 +38,25 @@ std::string headerText(const std::vector<TensorHeader>& tensors, const std::map<
     for (const std::int64_t size : tensor.shape) bytes *= size;
     header[tensor.name] = {
         {"dtype", typeName(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {place, place + bytes}}};
+    plan.offsets.push_back(place);
     place += bytes;
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');  // data begins on 8 bytes
-  std::string all;
-  for (int i = 0; i < 8; ++i) all += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> (8 * i));
-  return all + text;
-}
-
-}  // namespace
-
-SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<TensorHeader>& tensors,
-                                     const std::map<std::string, std::string>& metadata)
-    : file_(path) {
-  file_.write(headerText(tensors, metadata));
+  for (int i = 0; i < 8; ++i) plan.header += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> (8 * i));
+  plan.header += text;
+  for (std::int64_t& offset : plan.offsets) offset += static_cast<std::int64_t>(plan.header.size());
+  plan.bytes = static_cast<std::int64_t>(plan.header.size()) + place;
+  return plan;
 }
 
 void writeSafetensors(const std::string& path, const NamedArrays& arrays) {
   std::vector<TensorHeader> headers;
   for (const auto& [name, array] : arrays) headers.push_back({name, array.type, array.shape});
-  SafetensorsWriter writer(path, headers, {});
-  for (const auto& [name, array] : arrays) writer.append(array.bytes);
-  writer.commit();
+  AtomicFile file(path);
+  file.write(planSafetensors(headers, {}).header);
+  for (const auto& [name, array] : arrays) file.write(array.bytes.data(), array.bytes.size());
+  file.commit();
 }
 
 SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {

@@ -1,5 +1,6 @@
-// Safetensors, the format of checkpoints: a JSON header of names, types, shapes and places, then the data. Written
-// tensor by tensor, so that a checkpoint never needs a second copy of the model in memory.
+// Safetensors, the format of checkpoints: a JSON header of names, types, shapes and places, then the data. Every place
+// is known before anything is written, so that devices write one checkpoint together and none needs a second copy of
+// it.
 #pragma once
 #include <map>
 #include <string>
@@ -15,17 +16,14 @@ struct TensorHeader {
   std::vector<std::int64_t> shape;
 };
 
-class SafetensorsWriter {
- public:
-  // `metadata` becomes "__metadata__". Tensors are then appended in the order given here.
-  SafetensorsWriter(const std::string& path, const std::vector<TensorHeader>& tensors,
-                    const std::map<std::string, std::string>& metadata);
-  void append(const Bytes& tensor) { file_.write(tensor.data(), tensor.size()); }
-  void commit() { file_.commit(); }
-
- private:
-  AtomicFile file_;
+// What a file of these tensors begins with, and where each tensor's data lies in it. `metadata` becomes "__metadata__".
+struct SafetensorsPlan {
+  std::string header;
+  std::vector<std::int64_t> offsets;
+  std::int64_t bytes = 0;  // of the whole file
 };
+SafetensorsPlan planSafetensors(const std::vector<TensorHeader>& tensors,
+                                const std::map<std::string, std::string>& metadata);
 
 // Names, types, shapes and places; the data stays in the file's bytes.
 struct StoredTensor {

@@ -1,6 +1,7 @@
 // Preparing a run; see session.h.
 #include "runtime/session.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -18,7 +19,10 @@ std::int64_t rowsPerCall(const gshard_rt_function& function) {
 
 std::int64_t batchesPerEpoch(const Feed& feed, const gshard_rt_function& function) {
   if (!feed.hasData()) return 0;
-  return function.rows == 0 ? 1 : feed.rows / rowsPerCall(function);
+  if (function.rows == 0) return 1;
+  // Windows are drawn anew in each step and may overlap, so even a short text fills a batch.
+  const std::int64_t batches = feed.rows / rowsPerCall(function);
+  return feed.hasWindows() ? std::max<std::int64_t>(batches, 1) : batches;
 }
 
 const gshard_rt_function* finishOf(const gshard_rt_program& program, const gshard_rt_function& function) {
@@ -72,10 +76,9 @@ static void checkInputNames(const Session& session) {
       names += (names.empty() ? "`" : ", `") + known.back() + "`";
     }
   }
-  for (const auto& [name, file] : session.options.inputs) {
-    bool found = false;
-    for (const std::string& input : known) found = found || input == name;
-    if (!found) {
+  for (const auto* given : {&session.options.inputs, &session.options.evalInputs}) {
+    for (const auto& [name, file] : *given) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       throw failure(kExitUsage, diag::UnknownInput, name, session.options.command, names.empty() ? "none" : names,
                     suggestion(name, known));
     }
@@ -112,6 +115,32 @@ static std::size_t resultCount(const Session& session) {
   return count;
 }
 
+// What --eval-every evaluates while training, and on which data.
+static void prepareEvaluation(Session& session) {
+  const Options& options = session.options;
+  const bool hasOwnData = !options.evalData.empty() || !options.evalInputs.empty();
+  if (hasOwnData && options.evalEvery == 0) {
+    throw failure(kExitUsage, diag::OptionNeedsValue,
+                  std::string(options.evalData.empty() ? "--eval-input" : "--eval-data"),
+                  std::string("--eval-every N beside it"));
+  }
+  if (options.evalEvery == 0 || session.command != Command::Train) return;
+  session.evalFunctions = functionsOf(session.program, GSHARD_RT_EVAL);
+  if (hasOwnData) {
+    Options own = options;
+    own.data = options.evalData;
+    own.inputs = options.evalInputs;
+    session.evalDataset = std::make_unique<Dataset>(own);
+  }
+  const Dataset& dataset = hasOwnData ? *session.evalDataset : *session.dataset;
+  for (const gshard_rt_function* function : session.evalFunctions) {
+    session.feeds[function] = dataset.bind(*function);
+    if (const gshard_rt_function* finish = finishOf(session.program, *function)) {
+      session.feeds[finish] = dataset.bind(*finish);
+    }
+  }
+}
+
 void prepareSession(Session& session) {
   chooseCommand(session);
   applySettings(session);
@@ -123,6 +152,7 @@ void prepareSession(Session& session) {
       session.feeds[finish] = session.dataset->bind(*finish);
     }
   }
+  prepareEvaluation(session);
   const Options& options = session.options;
   if (session.command == Command::Entry && !options.output.empty() && options.output != "-") {
     checkWritable(options.output, resultCount(session));

@@ -6,7 +6,14 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/call_list.h"
+
 namespace gshard {
+
+// Number and label of a call in one word, so that both are read together.
+inline std::uint64_t callWord(std::uint32_t number, std::int32_t label) {
+  return (std::uint64_t{number} << 32) | static_cast<std::uint32_t>(label);
+}
 
 struct alignas(128) DeviceFlags {
   std::atomic<std::uint32_t> sequence{0};  // barriers entered; the futex word
@@ -15,7 +22,10 @@ struct alignas(128) DeviceFlags {
   std::atomic<std::int32_t> label{-1};
   std::atomic<std::int32_t> waiting{0};
   std::atomic<std::int64_t> step{0};
-  alignas(128) std::byte slot[128];  // what the device gives in an agreement
+  std::atomic<std::uint64_t> call{0};  // callWord of the newest call: devices that meet compare theirs
+  std::atomic<std::uint32_t> ended{0};
+  std::atomic<std::int32_t> calls[kCallsKept] = {};  // as CallList has them
+  alignas(128) std::byte slot[128];                  // what the device gives in an agreement
 };
 
 struct alignas(128) SharedHeader {

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "runtime/failure.h"
 #include "runtime/reduce_kernels.h"
 
 namespace gshard {
@@ -47,6 +47,7 @@ int SharedTransport::prepareReduce(const ReducePlan& plan) {
 
 bool SharedTransport::runMove(int handle) {
   const PreparedMove& prepared = moves_[static_cast<std::size_t>(handle)];
+  beginCall();
   if (!meet(prepared.plan.group)) return false;
   for (const BoxCopy& copy : prepared.plan.copies) {
     copyBox(copy.source, bases_[static_cast<std::size_t>(copy.from)], copy.target, arena(), elementBytes(copy.type));
@@ -57,6 +58,7 @@ bool SharedTransport::runMove(int handle) {
 
 bool SharedTransport::runReduce(int handle) {
   const PreparedReduce& prepared = reduces_[static_cast<std::size_t>(handle)];
+  beginCall();
   if (!meet(prepared.plan.group)) return false;
   for (std::size_t index = 0; index < prepared.owned.size(); ++index) reduceOwned(prepared, index);
   countBytes(prepared.bytes);
@@ -94,7 +96,17 @@ void SharedTransport::reduceOwned(const PreparedReduce& prepared, std::size_t in
 }
 
 bool SharedTransport::barrier() {
+  note(kMeeting, header_->device(rank())->step.load(std::memory_order_relaxed));
+  beginCall();
   return meet(everyone_);
+}
+
+void SharedTransport::beginCall() {
+  DeviceFlags& own = *header_->device(rank());
+  const std::int32_t label = own.label.load(std::memory_order_relaxed);
+  ++calls_;
+  own.calls[calls_ % kCallsKept].store(label, std::memory_order_relaxed);
+  own.call.store(callWord(calls_, label), std::memory_order_relaxed);  // published by the sequence
 }
 
 // Every device runs the same sequence of collectives, so "how many I have entered" is comparable between any two of
@@ -106,14 +118,14 @@ bool SharedTransport::meet(const std::vector<int>& group) {
   double start = 0;
   for (const int peer : group) {
     if (peer == rank()) continue;
-    if (static_cast<std::int32_t>(header_->device(peer)->sequence.load(std::memory_order_acquire) - sequence_) >= 0) {
-      continue;
+    if (static_cast<std::int32_t>(header_->device(peer)->sequence.load(std::memory_order_acquire) - sequence_) < 0) {
+      if (!begun) {
+        begun = true;
+        start = now();
+      }
+      if (!waitFor(peer)) return false;
     }
-    if (!begun) {
-      begun = true;
-      start = now();
-    }
-    if (!waitFor(peer)) return false;
+    if (!callsAgree(peer)) return false;
   }
   if (begun) countWait(now() - start);
   return header_->abortState.load(std::memory_order_relaxed) == 0;
@@ -129,12 +141,11 @@ bool SharedTransport::waitFor(int peer) {
     if (header_->abortState.load() != 0) return false;
     const double waited = now() - start;
     if (!processAlive(other.pid.load(std::memory_order_relaxed))) {
-      abort(5, "device " + std::to_string(peer) + " ended (process " + std::to_string(other.pid.load()) +
-                   ") while device " + std::to_string(rank()) + " waited for it in " + label(own.label.load()));
+      abort(kExitOtherDevice, diagText(diag::DeviceEnded, peer, rank(), label(own.label.load()), own.step.load()));
       return false;
     }
     if (timeoutSeconds() > 0 && waited > timeoutSeconds()) {
-      abort(5, watchdogText(waited));
+      abort(kExitOtherDevice, waitedText(own.label.load(), own.step.load(), waited) + whereText());
       return false;
     }
   }
@@ -142,17 +153,45 @@ bool SharedTransport::waitFor(int peer) {
   return true;
 }
 
-std::string SharedTransport::watchdogText(double seconds) {
-  const DeviceFlags& own = *header_->device(rank());
-  char waited[32];
-  std::snprintf(waited, sizeof waited, "%.0f", seconds);
-  std::string text = "step " + std::to_string(own.step.load()) + ": device " + std::to_string(rank()) + " has waited " +
-                     waited + " s in " + label(own.label.load());
+// A device that left out a call is found by the first that meets it: without this they would read each other's memory
+// at the wrong time, and nobody would wait. Only equal numbers are compared, since after a barrier a device may be
+// ahead.
+bool SharedTransport::callsAgree(int peer) {
+  DeviceFlags& own = *header_->device(rank());
+  const std::uint64_t other = header_->device(peer)->call.load(std::memory_order_relaxed);
+  const std::int32_t mine = own.label.load(std::memory_order_relaxed);
+  if (other == callWord(calls_, mine) || static_cast<std::uint32_t>(other >> 32) != calls_) return true;
+  abort(kExitBug, diagText(diag::CallsDiffer, own.step.load(), rank(), label(mine), peer,
+                           label(static_cast<std::int32_t>(static_cast<std::uint32_t>(other)))) +
+                      whereText());
+  return false;
+}
+
+std::string SharedTransport::firstDifference() {
+  std::vector<CallList> lists;
+  for (int device = 0; device < size(); ++device) {
+    const DeviceFlags& flags = *header_->device(device);
+    CallList& list = lists.emplace_back();
+    list.count = static_cast<std::uint32_t>(flags.call.load() >> 32);
+    for (std::uint32_t i = 0; i < kCallsKept; ++i) list.labels[i] = flags.calls[i].load();
+  }
+  return differenceText(lists);
+}
+
+int SharedTransport::deadDevice() {
   for (int device = 0; device < size(); ++device) {
     DeviceFlags& flags = *header_->device(device);
-    const char* state = !processAlive(flags.pid.load()) ? "ended   "
-                        : flags.waiting.load() != 0     ? "waits   "
-                                                        : "computes";
+    if (flags.ended.load() == 0 && !processAlive(flags.pid.load())) return device;
+  }
+  return -1;
+}
+
+std::string SharedTransport::whereText() {
+  std::string text;
+  for (int device = 0; device < size(); ++device) {
+    DeviceFlags& flags = *header_->device(device);
+    const bool hasEnded = flags.ended.load() != 0 || !processAlive(flags.pid.load());
+    const char* state = hasEnded ? "ended   " : flags.waiting.load() != 0 ? "waits   " : "computes";
     text += "\n  device " + std::to_string(device) + "  " + state + "  " + label(flags.label.load()) + ", step " +
             std::to_string(flags.step.load());
   }
@@ -162,6 +201,8 @@ std::string SharedTransport::watchdogText(double seconds) {
 bool SharedTransport::agree(const void* mine, int bytes, void* all) {
   const std::size_t length = static_cast<std::size_t>(bytes);
   std::memcpy(header_->device(rank())->slot, mine, length);
+  note(kAgreeing, header_->device(rank())->step.load(std::memory_order_relaxed));
+  beginCall();
   if (!meet(everyone_)) return false;
   for (int device = 0; device < size(); ++device) {
     std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(device) * length, header_->device(device)->slot,
@@ -172,6 +213,8 @@ bool SharedTransport::agree(const void* mine, int bytes, void* all) {
 
 bool SharedTransport::collect(std::int64_t offset, std::int64_t length, std::vector<std::vector<std::byte>>& all) {
   all.clear();
+  note(kCollecting, header_->device(rank())->step.load(std::memory_order_relaxed));
+  beginCall();
   if (!meet(everyone_)) return false;
   if (rank() == 0) {
     for (const std::byte* base : bases_) all.emplace_back(base + offset, base + offset + length);
@@ -198,6 +241,7 @@ void SharedTransport::note(int label, std::int64_t step) {
   DeviceFlags& own = *header_->device(rank());
   own.label.store(label, std::memory_order_relaxed);
   own.step.store(step, std::memory_order_relaxed);
+  if (label == kEnded) own.ended.store(1);
 }
 
 }  // namespace gshard

@@ -25,8 +25,14 @@ class SharedTransport : public Transport {
   void abort(int code, const std::string& message) override;
   AbortNote abortNote() override;
   void note(int label, std::int64_t step) override;
+  std::string whereText() override;
+  std::string firstDifference() override;
+  int deadDevice() override;
+  bool oneHost() const override { return true; }
+  std::int64_t placeStep() const override { return header_->device(rank())->step.load(std::memory_order_relaxed); }
 
  protected:
+  int placeLabel() const override { return header_->device(rank())->label.load(std::memory_order_relaxed); }
   // `bases` by rank; `header` outlives the transport.
   SharedTransport(int rank, std::vector<std::byte*> bases, std::int64_t arenaBytes, SharedHeader* header);
   SharedHeader& header() { return *header_; }
@@ -42,9 +48,10 @@ class SharedTransport : public Transport {
     std::int64_t bytes = 0;
   };
 
+  void beginCall();
   bool meet(const std::vector<int>& group);
   bool waitFor(int peer);
-  std::string watchdogText(double seconds);
+  bool callsAgree(int peer);
   void reduceOwned(const PreparedReduce& prepared, std::size_t index);
 
   std::vector<std::byte*> bases_;
@@ -54,6 +61,7 @@ class SharedTransport : public Transport {
   std::vector<PreparedMove> moves_;
   std::vector<PreparedReduce> reduces_;
   std::uint32_t sequence_ = 0;
+  std::uint32_t calls_ = 0;
   int spins_;
 };
 

@@ -2,12 +2,32 @@
 #include "runtime/transport.h"
 
 #include <algorithm>
+#include <cstdio>
+
+#include "runtime/failure.h"
 
 namespace gshard {
 
 const std::string& Transport::label(int index) const {
-  static const std::string kStart = "start-up";
-  return index >= 0 && index < static_cast<int>(labels_.size()) ? labels_[static_cast<std::size_t>(index)] : kStart;
+  static const std::string kOutside[] = {"start-up", "the agreement after a call", "a barrier outside the plan",
+                                         "the collection of a result", "its end"};
+  if (index >= 0 && index < static_cast<int>(labels_.size())) return labels_[static_cast<std::size_t>(index)];
+  return kOutside[index >= kEnded && index < 0 ? kStarting - index : 0];
+}
+
+std::string Transport::waitedText(int where, std::int64_t step, double seconds) const {
+  char waited[32];
+  std::snprintf(waited, sizeof waited, "%.3g", seconds);
+  return diagText(diag::WaitedTooLong, step, rank_, std::string(waited), label(where));
+}
+
+std::string Transport::differenceText(const std::vector<CallList>& lists) const {
+  const std::optional<CallDifference> found = gshard::firstDifference(lists, static_cast<std::size_t>(rank_));
+  if (!found) return "";
+  const auto side = [&](std::size_t device) {
+    return label(lists[device].at(found->call)) + " on device " + std::to_string(device);
+  };
+  return diagText(diag::CallDiffers, rank_, found->call, side(found->device), side(found->other));
 }
 
 int positionIn(const std::vector<int>& group, int rank) {

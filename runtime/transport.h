@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/box.h"
+#include "runtime/call_list.h"
 #include "runtime/element_type.h"
 
 namespace gshard {
@@ -98,17 +99,37 @@ class Transport {
   void setTimeout(double seconds) { timeoutSeconds_ = seconds; }
   void setLabels(std::vector<std::string> labels) { labels_ = std::move(labels); }
   virtual void note(int label, std::int64_t step) = 0;
+  // What a device does between and after the steps of functions; negative, so that they are no labels of a program.
+  static constexpr int kStarting = -1, kAgreeing = -2, kMeeting = -3, kCollecting = -4, kEnded = -5;
+
+  // One line per device that can be seen from here: whether it waits, computes or has ended, where, and in which step.
+  virtual std::string whereText() = 0;
+  // All devices make the same calls in the same order. The first call in which this device's list differs from
+  // another's, as far as the lists are remembered; "" when none does.
+  virtual std::string firstDifference() = 0;
+  // A device of this host whose process is gone, or -1.
+  virtual int deadDevice() { return -1; }
+  // Whether all devices share a host, and so its clock.
+  virtual bool oneHost() const { return false; }
+  // Where this device is, for handlers of crashes: allocates nothing.
+  const char* placeText() const { return label(placeLabel()).c_str(); }
+  virtual std::int64_t placeStep() const = 0;
 
   // Received bytes by the definition of design.md section 5, and seconds spent waiting and copying.
   std::int64_t bytesReceived() const { return bytesReceived_.load(std::memory_order_relaxed); }
   double waitSeconds() const { return waitSeconds_; }
 
  protected:
+  virtual int placeLabel() const = 0;
   Transport(int rank, int size) : rank_(rank), size_(size) {}
   void countBytes(std::int64_t bytes) { bytesReceived_.fetch_add(bytes, std::memory_order_relaxed); }
   void countWait(double seconds) { waitSeconds_ += seconds; }
   double timeoutSeconds() const { return timeoutSeconds_; }
   const std::string& label(int index) const;
+  // Of the watchdog, and of a call that differs: which device, where.
+  std::string waitedText(int label, std::int64_t step, double seconds) const;
+  // The first call in which the list of this device differs from another's; lists by rank.
+  std::string differenceText(const std::vector<CallList>& lists) const;
 
  private:
   int rank_;

@@ -12,8 +12,36 @@
 namespace gshard {
 
 Worker::Worker(Session& session, Device& device, Reporter& reporter)
-    : session_(session), device_(device), reporter_(reporter), step_(session.firstStep) {
-  if (session.options.profile) device_.startProfile();
+    : session_(session),
+      device_(device),
+      reporter_(reporter),
+      contributions_(static_cast<std::size_t>(device.transport().size())),
+      step_(session.firstStep) {
+  const Options& options = session.options;
+  if (options.profile) device_.observe(profile_);
+  if (options.checkNumerics) device_.observe(numerics_);
+  if (!options.trace.empty()) {
+    trace_ = std::make_unique<Trace>(session.program, device.transport().rank(), options.trace);
+    device_.observe(*trace_);
+  }
+}
+
+// Devices of one host have one clock; those of several begin to count when all have met.
+bool Worker::startTrace() {
+  if (trace_ == nullptr) return true;
+  const double mine = monotonicSeconds();
+  std::vector<double> all(contributions_.size());
+  if (!device_.transport().agree(&mine, sizeof mine, all.data())) return false;
+  trace_->start(device_.transport().oneHost() ? all[0] : monotonicSeconds());
+  return true;
+}
+
+bool Worker::endTrace() {
+  if (trace_ == nullptr) return true;
+  trace_->writePart();
+  if (!device_.transport().barrier()) return false;
+  if (device_.transport().rank() == 0) joinTrace(session_.options.trace, session_.program.devices);
+  return true;
 }
 
 void Worker::writeScalars(const gshard_rt_function& function) {
@@ -37,7 +65,11 @@ bool Worker::runFunction(const gshard_rt_function& function, const RowRange& row
   plannedPeak_ = std::max(plannedPeak_, function.peak_bytes);
   device_.setRows(rows.count, total);
   const auto feed = session_.feeds.find(&function);
-  if (feed != session_.feeds.end()) feedInputs(device_, feed->second, rows);
+  if (feed != session_.feeds.end()) {
+    const TraceSpan span(trace_.get(), "feed inputs", step_);
+    feedInputs(device_, feed->second, rows);
+    for (StepObserver* observer : device_.observers()) observer->inputsFed(device_, function);
+  }
   writeScalars(function);
   return device_.run(function, step_);
 }
@@ -66,9 +98,18 @@ int Worker::reportFault(const Agreement& agreement) {
   const bool known = fault.site < session_.program.site_count;
   const std::string text = known ? session_.program.sites[fault.site].text : "an operation";
   const std::string place = known ? session_.program.sites[fault.site].location : "";
-  const std::string message = fault.limit >= 0
-                                  ? diagText(diag::IndexOutOfRange, place, text, fault.value, fault.limit, fault.index)
-                                  : diagText(diag::DivisionByZero, place, text, fault.index);
+  std::string message;
+  if (fault.limit >= 0) {
+    message = diagText(diag::IndexOutOfRange, place, text, fault.value, fault.limit, fault.index);
+  } else if (fault.limit <= kNonFiniteInput) {
+    const gshard_rt_function& function = functionOfFind(session_.program, fault);
+    message = diagText(diag::NonFiniteInput, std::string(function.inputs[kNonFiniteInput - fault.limit].name),
+                       baseName(function), std::string(nonFiniteText(fault.value)), fault.index);
+  } else if (fault.limit == kNonFinite) {
+    message = diagText(diag::NonFinite, place, text, std::string(nonFiniteText(fault.value)), fault.index);
+  } else {
+    message = diagText(diag::DivisionByZero, place, text, fault.index);
+  }
   // Of rows that are worked on block by block, elements are counted within their block.
   const std::string block = fault.firstRow > 0 ? ", in the block of rows from " + std::to_string(fault.firstRow) : "";
   throw Failure{kExitProgram, message + "\n  note: found on device " + std::to_string(agreement.faultDevice) +
@@ -86,7 +127,8 @@ int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, s
   mine.wait = transport.waitSeconds() - waitBefore_;
   mine.signal = session_.signal.load(std::memory_order_relaxed);
   static_assert(sizeof(Contribution) <= Transport::kAgreeBytes);
-  std::vector<Contribution> all(static_cast<std::size_t>(transport.size()));
+  std::vector<Contribution>& all = contributions_;
+  const TraceSpan span(trace_.get(), "agreement", step_);
   if (!transport.agree(&mine, sizeof mine, all.data())) return kExitOtherDevice;
   for (std::size_t device = 0; device < all.size(); ++device) {
     const Contribution& other = all[device];
@@ -113,24 +155,33 @@ int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, s
   return 0;
 }
 
-bool Worker::readValues(const gshard_rt_function& function, Values& values) {
-  for (std::int64_t i = 0; i < function.output_count; ++i) {
-    const gshard_rt_output& output = function.outputs[i];
-    if (output.tensor.rank != 0) continue;
-    Array scalar;
-    if (!assemble(device_, output.tensor, scalar)) return false;
-    if (device_.transport().rank() != 0) continue;
-    // A value without a name of its own is named by its entry; further results keep their number.
-    std::string name = output.name;
+// A value without a name of its own is named by its entry; further results keep their number.
+const std::vector<std::string>& Worker::valueNames(const gshard_rt_function& function) {
+  const auto [entry, isNew] = valueNames_.try_emplace(&function);
+  for (std::int64_t i = 0; isNew && i < function.output_count; ++i) {
+    std::string name = function.outputs[i].name;
     if (name == "result" || name == "result.0") {
       name = baseName(function);
     } else if (name.rfind("result.", 0) == 0) {
       name = baseName(function) + name.substr(6);
     }
-    // Shortest text of the value's own type, so that 0.41 is not shown as 0.4099999964.
-    values.emplace_back(name, std::strtod(numberText(scalar, 0).c_str(), nullptr));
+    entry->second.push_back(name);
   }
-  return true;
+  return entry->second;
+}
+
+std::size_t Worker::readValues(const gshard_rt_function& function, Values& values, std::size_t first) {
+  if (device_.transport().rank() != 0) return first;
+  const std::vector<std::string>& names = valueNames(function);
+  for (std::int64_t i = 0; i < function.output_count; ++i) {
+    const gshard_rt_tensor& tensor = function.outputs[i].tensor;
+    if (tensor.rank != 0) continue;
+    if (values.size() <= first) values.emplace_back();
+    values[first].first = names[static_cast<std::size_t>(i)];
+    values[first].second = shortestDouble(static_cast<ElementType>(tensor.dtype), device_.arena() + tensor.offset);
+    ++first;
+  }
+  return first;
 }
 
 bool Worker::readResults(const gshard_rt_function& function, NamedArrays& results) {
@@ -156,6 +207,7 @@ bool Worker::readResults(const gshard_rt_function& function, NamedArrays& result
 
 bool Worker::save(std::int64_t step) {
   if (session_.options.checkpoint.empty()) return true;
+  const TraceSpan span(trace_.get(), "save checkpoint", step);
   const std::string path =
       saveCheckpoint(device_, session_.options.checkpoint, step, session_.options.seed, session_.options.keep);
   if (!path.empty()) reporter_.log("saved " + path);

@@ -3,12 +3,17 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/check_numerics.h"
 #include "runtime/device.h"
 #include "runtime/reporter.h"
 #include "runtime/session.h"
+#include "runtime/step_profile.h"
+#include "runtime/trace.h"
 
 namespace gshard {
 
@@ -35,13 +40,19 @@ class Worker {
     int signal = 0;
   };
 
+  [[nodiscard]] bool startTrace();
+  [[nodiscard]] bool endTrace();
   int initialise();
   int train();
-  int evaluate(std::int64_t step);
+  struct Evaluation {
+    Values values;
+    std::int64_t samples = 0, bytes = 0;
+  };
+  int evaluate(const std::vector<const gshard_rt_function*>& functions, Evaluation& evaluation);
+  int evaluateAndPrint();
   int computeEntry();
   int writeResults(NamedArrays& results);
   int finishRun(int code);
-  void reportProfile();
 
   // All blocks of one call, and its finish function.
   // `afterBlock` sees the function whose outputs are complete: each block's, then the finish function's.
@@ -55,8 +66,10 @@ class Worker {
             Agreement& agreement);
   int reportFault(const Agreement& agreement);
 
-  // Scalars of the function that holds the call's outputs.
-  [[nodiscard]] bool readValues(const gshard_rt_function& function, Values& values);
+  // Scalars of the function that holds the call's outputs, put at `first` and after it (on rank 0); returns their end.
+  // Allocates nothing when `values` has been filled so before.
+  std::size_t readValues(const gshard_rt_function& function, Values& values, std::size_t first);
+  const std::vector<std::string>& valueNames(const gshard_rt_function& function);
   // Appends rows to, or sets, the results of the function's outputs (on rank 0).
   [[nodiscard]] bool readResults(const gshard_rt_function& function, NamedArrays& results);
   [[nodiscard]] bool save(std::int64_t step);
@@ -64,6 +77,11 @@ class Worker {
   Session& session_;
   Device& device_;
   Reporter& reporter_;
+  StepProfile profile_;
+  NumericsCheck numerics_;
+  std::unique_ptr<Trace> trace_;
+  std::vector<Contribution> contributions_;  // of all devices
+  std::map<const gshard_rt_function*, std::vector<std::string>> valueNames_;
   std::int64_t step_ = 0;
   std::int64_t plannedPeak_ = 0;
   std::int64_t bytesBefore_ = 0;

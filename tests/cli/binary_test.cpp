@@ -1,5 +1,6 @@
 // The command line of a produced binary: exit codes and what it says, rows in any number, eval of a short last batch,
-// checkpoints that move between device counts. All on tests/cli/rows.gsd, compiled for 1, 2, 3 and 4 devices.
+// checkpoints that move between device counts. All on tests/cli/rows.gsd, compiled for 1, 2, 3 and 4 devices once,
+// which is why they are in one file of more than 400 lines.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -97,10 +98,11 @@ TEST_F(Cli, HelpIsOfThisModel) {
     EXPECT_TRUE(has(help.out, part)) << part << "\n" << help.out;
   }
   for (const char* option :
-       {"--data",    "--input",      "--set",          "--steps",       "--epochs",   "--seed",
-        "--init",    "--checkpoint", "--resume",       "--save-every",  "--keep",     "--transport",
-        "--threads", "--timeout",    "--output",       "--metrics",     "--progress", "--log-level",
-        "--quiet",   "--json",       "--measure-peak", "--verify-plan", "--help"}) {
+       {"--data",       "--input",        "--set",         "--steps",      "--epochs",         "--seed",
+        "--init",       "--checkpoint",   "--resume",      "--save-every", "--keep",           "--transport",
+        "--eval-every", "--eval-data",    "--eval-input",  "--trace",      "--check-numerics", "--threads",
+        "--timeout",    "--output",       "--metrics",     "--progress",   "--log-level",      "--quiet",
+        "--json",       "--measure-peak", "--verify-plan", "--help"}) {
     EXPECT_TRUE(has(help.out, option)) << option;
   }
   EXPECT_EQ(on(3)({"predict", "--help"}).code, 0);
@@ -192,15 +194,13 @@ void expectFaults(const std::string& folder, const std::function<Binary(std::int
     const Outcome index =
         binaryOn(devices)({"lookup", "-q", "--input", "i=" + folder + "/wrong.npy", "-o", folder + "/none.npy"});
     EXPECT_EQ(index.code, 1) << index.all();
-    EXPECT_TRUE(std::regex_match(
-        faultOf(index),
-        std::regex(
-            ".*rows.gsd:34:[0-9]+: take: index 9 is out of range for 5, at element 4 of the result \\[E0753\\]")))
+    EXPECT_TRUE(std::regex_match(faultOf(index), std::regex(".*rows.gsd:34:[0-9]+: take of `net.w1`: index 9 is out of "
+                                                            "range for 5, at element 4 of the indices \\[E0753\\]")))
         << index.all();
     EXPECT_FALSE(std::filesystem::exists(folder + "/none.npy")) << "an output was written";
     const Outcome late = binaryOn(devices)({"lookup", "-q", "--input", "i=" + folder + "/late.npy"});
     EXPECT_EQ(late.code, 1) << late.all();
-    EXPECT_TRUE(has(faultOf(late), "index -1 is out of range for 5, at element 1 of the result")) << late.all();
+    EXPECT_TRUE(has(faultOf(late), "index -1 is out of range for 5, at element 1 of the indices")) << late.all();
     EXPECT_TRUE(has(late.err, "block of rows from 6")) << late.all();
     const Outcome division = binaryOn(devices)(
         {"quotient", "-q", "--input", "a=" + folder + "/wrong.npy", "--input", "b=" + folder + "/zeros.npy"});
@@ -352,6 +352,34 @@ TEST_F(Cli, MetricsAreTheSameEveryTime) {
   EXPECT_EQ(first[4]["step"], 4);
   EXPECT_EQ(first[4]["samples"], 24);
   EXPECT_TRUE(first == records("second.jsonl"));
+}
+
+// Evaluation between steps changes nothing of the training, and says what eval says.
+TEST_F(Cli, EvaluatesWhileTraining) {
+  const auto train = [&](std::int64_t devices, const std::string& name, const Words& more) {
+    const Words words = {"train", "-q", "--steps", "4", "--checkpoint", file(name), "--metrics", file(name + ".jsonl")};
+    expectEnd(on(devices)(with(with(words, data()), more)), 0);
+  };
+  writeNumbers(file("evalX.npy"), spread({7, 5}, 0.7));
+  writeNumbers(file("evalY.npy"), labels(7));
+  const Words other = {"--input", "x=" + file("evalX.npy"), "--input", "y=" + file("evalY.npy")};
+  train(2, "straightOn", {});
+  train(2, "evaluated",
+        {"--eval-every", "2", "--eval-input", "x=" + file("evalX.npy"), "--eval-input", "y=" + file("evalY.npy")});
+  EXPECT_EQ(readFile(file("straightOn/step-4.safetensors")), readFile(file("evaluated/step-4.safetensors")));
+  const auto expected = valuesOf(on(2)(with({"eval", "-q", "--checkpoint", file("evaluated")}, other)).out);
+  std::vector<nlohmann::json> evaluations;
+  std::ifstream lines(file("evaluated.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto record = nlohmann::json::parse(line);
+    if (record.value("set", "") == "eval") evaluations.push_back(record);
+  }
+  ASSERT_EQ(evaluations.size(), 2u);
+  EXPECT_EQ(evaluations[0]["step"], 2);
+  EXPECT_EQ(evaluations[1]["loss"], expected.at("loss"));
+  EXPECT_EQ(evaluations[1]["accuracy"], expected.at("accuracy"));
+  EXPECT_EQ(evaluations[1]["samples"], 7);
+  expectEnd(on(2)(with({"train", "--eval-data", "x.npz"}, data())), 2, {"--eval-every"});
 }
 
 TEST_F(Cli, ConstantsAreSetAtRunTime) {

@@ -55,14 +55,14 @@ const gshard_rt_collective kAllReduce = {
 const gshard_rt_kernel_call kInitialise = {initialise, nullptr, 1}, kSumInputs = {sumInputs, nullptr, 1};
 const gshard_rt_kernel_call kUpdate = {update, nullptr, 1}, kTwice = {twice, nullptr, 3}, kFail = {fail, nullptr, 1};
 
-const gshard_rt_step kInitSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kInitialise}};
-const gshard_rt_step kTrainSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kSumInputs},
-                                      {GSHARD_RT_STEP_COLLECTIVE, 0, &kAllReduce},
-                                      {GSHARD_RT_STEP_KERNEL, 0, &kUpdate}};
-const gshard_rt_step kSumSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kSumInputs},
-                                    {GSHARD_RT_STEP_COLLECTIVE, 0, &kAllReduce}};
-const gshard_rt_step kPredictSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kTwice}};
-const gshard_rt_step kPickSteps[] = {{GSHARD_RT_STEP_KERNEL, 1, &kFail}};
+const gshard_rt_step kInitSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kInitialise, 0, nullptr}};
+const gshard_rt_step kTrainSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kSumInputs, 0, nullptr},
+                                      {GSHARD_RT_STEP_COLLECTIVE, 0, &kAllReduce, 0, nullptr},
+                                      {GSHARD_RT_STEP_KERNEL, 0, &kUpdate, 0, nullptr}};
+const gshard_rt_step kSumSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kSumInputs, 0, nullptr},
+                                    {GSHARD_RT_STEP_COLLECTIVE, 0, &kAllReduce, 0, nullptr}};
+const gshard_rt_step kPredictSteps[] = {{GSHARD_RT_STEP_KERNEL, 0, &kTwice, 0, nullptr}};
+const gshard_rt_step kPickSteps[] = {{GSHARD_RT_STEP_KERNEL, 1, &kFail, 0, nullptr}};
 
 const gshard_rt_input kInputs[] = {{"x", kX, 1}};
 const gshard_rt_output kResult[] = {{"result", kSum, GSHARD_RT_OUTPUT, 0}};
