@@ -1,6 +1,7 @@
 // Tables of one function: inputs, outputs, and its steps with the calls of kernels, products and collectives.
 #include <algorithm>
 
+#include "codegen/infinities.h"
 #include "codegen/program_tables.h"
 #include "llvm/IR/Function.h"
 #include "runtime/abi.h"
@@ -160,7 +161,8 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
       "collective");
 }
 
-std::vector<llvm::Constant*> ProgramTables::madeTensors(std::size_t unit, const PlannedFunction& planned) {
+std::vector<llvm::Constant*> ProgramTables::madeTensors(std::size_t unit, const PlannedFunction& planned,
+                                                        const std::vector<bool>& written) {
   const FunctionViews& views = *planned.views;
   std::vector<llvm::Constant*> made;
   for (const ValueId value : planned.lowered.units[unit].writes) {
@@ -174,8 +176,9 @@ std::vector<llvm::Constant*> ProgramTables::madeTensors(std::size_t unit, const 
     if (!isLast || offset < 0) continue;
     std::int64_t op = views.definition(value);
     if (op < 0) op = planned.lowered.units[unit].op;
-    made.push_back(tables_.record({tables_.integer(planned.firstSite + 1 + op),
-                                   tensor(views.function().type(value), views.layout(value), offset)}));
+    made.push_back(
+        tables_.record({tables_.integer(planned.firstSite + 1 + op), tables_.integer(written[value.index] ? 1 : 0),
+                        tensor(views.function().type(value), views.layout(value), offset)}));
   }
   return made;
 }
@@ -200,12 +203,13 @@ llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunctio
             "copy"),
         "copy", std::to_string(copy.bytes) + " bytes");
   };
+  const std::vector<bool> written = writtenInfinities(*planned.views);
   for (const MemoryCopy& copy : planned.memory.before) addCopy(copy);
   for (std::size_t u = 0; u < planned.lowered.units.size(); ++u) {
     if (planned.memory.skipped[u]) continue;
     const Unit& unit = planned.lowered.units[u];
     const std::int64_t workspace = planned.memory.workspaces[u];
-    made = madeTensors(u, planned);
+    made = madeTensors(u, planned, written);
     if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
       add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, planned), "kernel", kernelSummary(kernel->kernel));
     } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {

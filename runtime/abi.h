@@ -131,7 +131,8 @@ typedef struct gshard_rt_collective {
 enum { GSHARD_RT_STEP_KERNEL, GSHARD_RT_STEP_GEMM, GSHARD_RT_STEP_COLLECTIVE, GSHARD_RT_STEP_COPY };
 
 typedef struct gshard_rt_made { /* a tensor that a step leaves complete in memory: what traces show and checks read */
-  int64_t site;                 /* of the op that it is the result of, which fusion may have put into a larger kernel */
+  int64_t site;     /* of the op that it is the result of, which fusion may have put into a larger kernel */
+  int64_t infinite; /* 1: may hold infinities that the program wrote itself */
   gshard_rt_tensor tensor;
 } gshard_rt_made;
 

@@ -35,40 +35,43 @@ const char* nonFiniteText(std::int64_t value) {
   return value == 0 ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-bool NumericsCheck::search(Device& device, const gshard_rt_tensor& tensor, std::int64_t site, std::int64_t order,
-                           std::int64_t limit) {
+void NumericsCheck::search(Device& device, const gshard_rt_tensor& tensor, const Fault& find, bool mayBeInfinite) {
   const ElementType type = static_cast<ElementType>(tensor.dtype);
-  if (!isFloat(type)) return false;
+  if (!isFloat(type)) return;
   const Tile tile = device.tile(tensor);
-  if (tile.empty()) return false;
+  if (tile.empty()) return;
   for (const TileRun& run : tileRuns(tile, shapeOf(tensor), 0)) {
     for (std::int64_t i = 0; i < run.count; ++i) {
       const double value = valueAt(device.arena() + tensor.offset, type, run.local + i);
-      if (std::isfinite(value)) continue;
-      Fault fault;
-      fault.order = order;
+      if (std::isfinite(value) || (mayBeInfinite && std::isinf(value))) continue;
+      Fault fault = find;
       fault.index = run.flat + i;
-      fault.site = site;
       fault.value = std::isnan(value) ? 0 : value > 0 ? 1 : -1;
-      fault.limit = limit;
       device.recordFault(fault);
       found_ = true;
-      return true;
+      return;
     }
   }
-  return false;
 }
 
 void NumericsCheck::inputsFed(Device& device, const gshard_rt_function& function) {
   for (std::int64_t i = 0; i < function.input_count && !found_; ++i) {
-    search(device, function.inputs[i].tensor, 0, orderOf(device, function, 0), kNonFiniteInput - i);
+    Fault find;
+    find.site = 0;
+    find.order = orderOf(device, function, 0);
+    find.limit = kNonFiniteInput - i;
+    search(device, function.inputs[i].tensor, find, false);
   }
 }
 
 void NumericsCheck::stepDone(Device& device, const gshard_rt_function& function, std::int64_t index, const Span&) {
   const gshard_rt_step& step = function.steps[index];
   for (std::int64_t i = 0; i < step.made_count && !found_; ++i) {
-    search(device, step.made[i].tensor, step.made[i].site, orderOf(device, function, 1 + index), kNonFinite);
+    Fault find;
+    find.site = step.made[i].site;
+    find.order = orderOf(device, function, 1 + index);
+    find.limit = kNonFinite;
+    search(device, step.made[i].tensor, find, step.made[i].infinite != 0);
   }
 }
 

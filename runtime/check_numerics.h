@@ -11,9 +11,8 @@ class NumericsCheck : public StepObserver {
   void stepDone(Device& device, const gshard_rt_function& function, std::int64_t index, const Span& span) override;
 
  private:
-  // Records a find in the live part of the device's tile; `limit` says what the tensor is.
-  bool search(Device& device, const gshard_rt_tensor& tensor, std::int64_t site, std::int64_t order,
-              std::int64_t limit);
+  // Records the first find in the live part of the device's tile, if there is one.
+  void search(Device& device, const gshard_rt_tensor& tensor, const Fault& find, bool mayBeInfinite);
 
   bool found_ = false;  // what follows from the first find is not the cause
 };

@@ -57,7 +57,6 @@ Device::Device(const gshard_rt_program& program, Transport& transport, int threa
   context_.seed = seed;
   context_.faults = &faults_;
   setRows(0, 0);
-  transport_.setLabels(waitLabels(program));
 }
 
 void Device::setRows(std::int64_t block, std::int64_t total) {

@@ -104,6 +104,7 @@ int runLocal(Session& session) {
   std::vector<int> codes(static_cast<std::size_t>(world.size()), 0);
   std::atomic<int> running{world.size()};
   std::vector<std::thread> threads;
+  for (int rank = 0; rank < world.size(); ++rank) world.device(rank).setLabels(waitLabels(program));
   for (int rank = 0; rank < world.size(); ++rank) {
     threads.emplace_back([&, rank] {
       codes[static_cast<std::size_t>(rank)] = runDevice(session, world.device(rank));
@@ -237,6 +238,7 @@ int runMpi(Session& session, const std::function<void()>& prepare) {
   } catch (const Failure& failed) {
     return fail(failed);
   }
+  transport->setLabels(waitLabels(program));
   RankMonitor monitor(session, *transport);
   int code = runDevice(session, *transport);
   const bool isTold = monitor.stop();

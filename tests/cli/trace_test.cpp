@@ -169,6 +169,10 @@ constexpr const char* kNumerics =
     "    return sum(safe * bad)\n"
     "}\n"
     "entry fn quotients(x: f32[4, 3], y: f32[4, 3] @split(1, d)) -> f32[4, 3] { return x / y }\n"
+    "entry fn masked(x: f32[2, 3] @split(0, d)) -> f32[2, 3] {\n"
+    "    let scores = where(iota([2, 3], axis: 1) < 2, x, -inf)\n"
+    "    return softmax(scores) * exp(x)\n"
+    "}\n"
     "entry fn grows(x: f16[4] @split(0, d)) -> f16[4] { return x * x }\n";
 
 class Numerics : public ::testing::Test {
@@ -219,6 +223,23 @@ TEST_F(Numerics, ColumnsSixteenBitsAndInputs) {
   EXPECT_NE(grows.err.find("is inf at element 3 of the result"), std::string::npos) << grows.all();
   const Outcome given = run(2, {"grows", "-q", "--check-numerics", "--input", input("x", {{4}, {1, 2, nan, 300}})});
   EXPECT_NE(given.err.find("input `x` of `grows` is nan at element 2 [E0760]"), std::string::npos) << given.all();
+}
+
+// A mask of -inf is meant; what is not meant is found behind it all the same.
+TEST_F(Numerics, WrittenInfinitiesAreNoFinds) {
+  for (const char* level : {"-O0", "-O3"}) {
+    SCOPED_TRACE(level);
+    const Words command = {"masked", "-q", "--check-numerics", "--input"};
+    Words fine = command, large = command;
+    fine.push_back(input("x", {{2, 3}, {1, 2, 3, 4, 5, 6}}));
+    large.push_back(input("x", {{2, 3}, {1, 2, 3, 4, 5, 1000}}));
+    const Outcome good = run(2, fine, {level});
+    EXPECT_EQ(good.code, 0) << good.all();
+    const Outcome bad = run(2, large, {level});
+    EXPECT_EQ(bad.code, 1) << bad.all();
+    EXPECT_TRUE(std::regex_search(bad.err, std::regex("(exp|mul) is (inf|nan) at element 5 of the result")))
+        << bad.all();
+  }
 }
 
 }  // namespace
