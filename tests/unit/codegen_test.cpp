@@ -262,7 +262,7 @@ func @f(%x: f32[4, 16], %i: i32[6], %n: i32[40]) -> (f32[6, 16], i32[40]) {
   EXPECT_EQ(compiled->run("f", arguments).fault, "");
   arguments[1].ints[4] = -1;
   arguments[1].ints[2] = 4;
-  EXPECT_EQ(compiled->run("f", arguments).fault, "take `rows`: 4 of 4 at 2");
+  EXPECT_EQ(compiled->run("f", arguments).fault, "take `rows` of `x`: 4 of 4 at 2");
   arguments[1].ints[4] = arguments[1].ints[2] = 0;
   arguments[2].ints[39] = arguments[2].ints[21] = 0;
   EXPECT_EQ(compiled->run("f", arguments).fault, "floordiv `q`: 0 of -1 at 21");
