@@ -2,6 +2,7 @@
 // LLVM IR built, since a kernel's arguments are arena offsets.
 #include "codegen/codegen.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "codegen/diagnostics.h"
@@ -65,6 +66,32 @@ Module withRecomputation(const Module& module) {
   return result;
 }
 
+std::vector<std::int64_t> collectivesOf(const Function& function) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < function.ops.size(); ++i) {
+    if (std::holds_alternative<LowerCollective>(*opDef(function.ops[i].kind).lower))
+      numbers.push_back(static_cast<std::int64_t>(i));
+  }
+  return numbers;
+}
+
+// The plan names collectives by their places among the ops of `given`; they are the same ones, in the same order, in
+// `made`, but at other places.
+CommPlan planFor(const Module& made, const Module& given, CommPlan plan) {
+  for (PlanFunction& entries : plan.functions) {
+    const std::size_t function = static_cast<std::size_t>(entries.function);
+    const std::vector<std::int64_t> from = collectivesOf(given.functions[function]),
+                                    to = collectivesOf(made.functions[function]);
+    GSHARD_CHECK(from.size() == to.size(), "no collective is computed again");
+    for (PlanEntry& entry : entries.collectives) {
+      const auto place = std::lower_bound(from.begin(), from.end(), entry.op);
+      GSHARD_CHECK(place != from.end() && *place == entry.op, "an entry of the plan is a collective");
+      entry.op = to[static_cast<std::size_t>(place - from.begin())];
+    }
+  }
+  return plan;
+}
+
 MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, const FixedMemory& fixed,
                           const SourceManager& sources, ExtentTable& extents) {
   const Function& function = planned.views->function();
@@ -101,6 +128,8 @@ std::optional<CodegenResult> generate(const Module& given, const CommPlan* plan,
   }
   const bool fuses = options.fuse && options.target.level != OptimizationLevel::O0;
   const Module module = fuses ? withRecomputation(given) : given;
+  std::optional<CommPlan> placed;
+  if (plan != nullptr) plan = &placed.emplace(planFor(module, given, *plan));
   ExtentTable extents;
   std::deque<FunctionViews> views;  // addresses stay: planned functions point to them
   const FixedMemory fixed = placeFixed(module, extents);

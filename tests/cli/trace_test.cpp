@@ -50,6 +50,7 @@ void expectPlannedBytes(const Json& trace, const Json& info, std::int64_t steps)
   for (const Json& event : trace) {
     if (event["ph"] != "X" || event["tid"] != 1) continue;
     const Json& args = event["args"];
+    ASSERT_TRUE(args.contains("plan")) << event.dump();
     const Json& planned = info["collectives"][args["plan"].get<std::size_t>()];
     EXPECT_EQ(args["kind"], planned["kind"]);
     EXPECT_EQ(args["axes"], planned["axes"]);
@@ -85,6 +86,7 @@ void expectOneOrder(const Json& trace, std::int64_t devices) {
   for (const Json& event : trace) {
     if (event["ph"] != "X" || event["tid"] != 1) continue;
     const Json& args = event["args"];
+    ASSERT_TRUE(args.contains("kind")) << event.dump();
     const std::string call = args["kind"].dump() + args["group"].dump() + args["planned_bytes"].dump();
     const auto [entry, isNew] = lists[event["pid"].get<std::int64_t>()].emplace(args["id"].get<std::int64_t>(), call);
     EXPECT_TRUE(isNew) << "id " << entry->first << " twice";
