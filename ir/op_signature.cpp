@@ -87,21 +87,26 @@ std::int64_t ValueNumbers::of(const Value& value, const Attribute* constant) {
   return numbers_.try_emplace(key_, static_cast<std::int64_t>(numbers_.size())).first->second;
 }
 
-OpSignatures::OpSignatures(const Function& function, ValueNumbers& numbers) {
-  std::vector<const Attribute*> constants(function.values.size(), nullptr);
+OpSignatures::OpSignatures(const Function& function, ValueNumbers& numbers)
+    : function_(function),
+      numbers_(numbers),
+      constants_(function.values.size(), nullptr),
+      known_(function.values.size(), -1) {
   for (const Op& op : function.ops) {
     if (op.kind != OpKind::Constant || op.results.empty()) continue;
     const std::uint32_t result = op.results[0].index;  // the verifier has not seen it yet
-    if (result < constants.size() && function.values[result].type.isScalar())
-      constants[result] = op.attributes.find("value");
-  }
-  values_.reserve(function.values.size());
-  for (std::size_t i = 0; i < function.values.size(); ++i) {
-    values_.push_back(numbers.of(function.values[i], constants[i]));
+    if (result < constants_.size() && function.values[result].type.isScalar())
+      constants_[result] = op.attributes.find("value");
   }
 }
 
-void OpSignatures::append(std::string& key, const Op& op) const {
+std::int64_t OpSignatures::number(ValueId value) {
+  std::int64_t& known = known_[value.index];
+  if (known < 0) known = numbers_.of(function_.value(value), constants_[value.index]);
+  return known;
+}
+
+void OpSignatures::append(std::string& key, const Op& op) {
   appendNumber(key, static_cast<std::int64_t>(op.kind));
   appendSize(key, op.attributes.items().size());
   for (const auto& [name, value] : op.attributes.items()) {
@@ -110,7 +115,7 @@ void OpSignatures::append(std::string& key, const Op& op) const {
   }
   for (const std::vector<ValueId>* list : {&op.operands, &op.results}) {
     appendSize(key, list->size());
-    for (const ValueId id : *list) appendNumber(key, values_[id.index]);
+    for (const ValueId id : *list) appendNumber(key, number(id));
   }
 }
 

@@ -39,11 +39,14 @@ class ValueNumbers {
 class OpSignatures {
  public:
   OpSignatures(const Function& function, ValueNumbers& numbers);
-  void append(std::string& key, const Op& op) const;
-  std::int64_t number(ValueId value) const { return values_[value.index]; }
+  void append(std::string& key, const Op& op);
+  std::int64_t number(ValueId value);
 
  private:
-  std::vector<std::int64_t> values_;  // number of each
+  const Function& function_;
+  ValueNumbers& numbers_;
+  std::vector<const Attribute*> constants_;  // by value; null: no scalar constant
+  std::vector<std::int64_t> known_;  // by value; -1: not asked for yet, since many values of a function are dead
 };
 
 }  // namespace gshard

@@ -196,7 +196,7 @@ class FunctionVerifier {
   const Function& function_;
   const Form form_;
   KnownOps& known_;
-  const OpSignatures signatures_;
+  OpSignatures signatures_;
   std::string signature_;  // of the op at hand
   std::vector<bool> defined_;
 };

@@ -36,7 +36,7 @@ class KnownPlans {
  public:
   ValueNumbers& values() { return values_; }
 
-  std::shared_ptr<const OpFactors> factorsOf(const OpView& op, const OpSignatures& signatures) {
+  std::shared_ptr<const OpFactors> factorsOf(const OpView& op, OpSignatures& signatures) {
     key_.clear();
     signatures.append(key_, op.op());
     std::shared_ptr<const OpFactors>& known = factors_[key_];
@@ -44,7 +44,7 @@ class KnownPlans {
     return known;
   }
 
-  const OpPlan& choose(const OpView& op, const OpSignatures& signatures, const OpFactors& factors,
+  const OpPlan& choose(const OpView& op, OpSignatures& signatures, const OpFactors& factors,
                        const OpSurroundings& around, ReshardCosts& costs) {
     key_.clear();
     signatures.append(key_, op.op());
@@ -154,7 +154,7 @@ class FunctionPartitioner {
     versions_.resize(function_.values.size());
     isFree_.assign(function_.values.size(), false);
     for (const Argument& argument : function_.arguments) planArgument(argument, pending);
-    const OpSignatures signatures(function_, plans_.values());
+    OpSignatures signatures(function_, plans_.values());
     for (std::size_t i = 0; i < function_.ops.size(); ++i) planOp(i, signatures, pending);
   }
 
@@ -176,7 +176,7 @@ class FunctionPartitioner {
     versions_[value.index] = {pending.asMade(value, known->second)};
   }
 
-  void planOp(std::size_t index, const OpSignatures& signatures, PendingReductions& pending) {
+  void planOp(std::size_t index, OpSignatures& signatures, PendingReductions& pending) {
     const Op& op = function_.ops[index];
     const OpView view(module_, function_, op);
     Planned& item = planned_[index];

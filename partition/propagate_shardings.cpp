@@ -65,7 +65,7 @@ class Propagation {
     ValueNumbers values(/*sharded=*/false);
     for (std::size_t f = 0; f < module_.functions.size(); ++f) {
       const Function& function = module_.functions[f];
-      const OpSignatures signatures(function, values);
+      OpSignatures signatures(function, values);
       std::string signature;
       for (const Op& op : function.ops) {
         if (readsStored(op)) continue;
