@@ -9,6 +9,7 @@
 
 #include "runtime/derive_moves.h"
 #include "runtime/gemm_abi.h"
+#include "runtime/placement.h"
 
 namespace gshard {
 
@@ -50,7 +51,7 @@ Device::Device(const gshard_rt_program& program, Transport& transport, int threa
     : program_(program),
       transport_(transport),
       table_(program),
-      pool_(threads, transport.rank() * threads),
+      pool_(threads, transport.rank() * threads, transport.size() * threads <= usableCores()),
       pairs_(static_cast<std::size_t>(2 * program.extent_count)) {
   context_.arena = reinterpret_cast<char*>(transport.arena());
   context_.extents = pairs_.data();

@@ -21,4 +21,9 @@ void startOnCore(int n) {
   }
 }
 
+int usableCores() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
 }  // namespace gshard

@@ -8,4 +8,7 @@ namespace gshard {
 // is pinned.
 void startOnCore(int n);
 
+// How many cores the process may use.
+int usableCores();
+
 }  // namespace gshard

@@ -5,9 +5,20 @@
 
 namespace gshard {
 
-static constexpr int kSpins = 2000;
+// Between two kernels of a step lie microseconds, and waking a thread takes tens of them: it waits for about a tenth of
+// a millisecond before it sleeps. With fewer cores than threads the other one needs the core.
+static constexpr int kSpins = 4000, kFewSpins = 50;
 
-ThreadPool::ThreadPool(int threads, int core) : size_(threads < 1 ? 1 : threads) {
+static void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+ThreadPool::ThreadPool(int threads, int core, bool coresForAll)
+    : size_(threads < 1 ? 1 : threads), spins_(coresForAll ? kSpins : kFewSpins) {
   for (int thread = 1; thread < size_; ++thread) {
     workers_.emplace_back([this, thread, core] {
       startOnCore(core + thread);
@@ -31,8 +42,9 @@ void ThreadPool::run(Body body, void* argument) {
   round_.fetch_add(1);
   round_.notify_all();
   body(argument, 0, size_);
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int spin = 0; spin < spins_; ++spin) {
     if (running_.load(std::memory_order_acquire) == 0) return;
+    pauseCore();
   }
   for (std::int32_t left = running_.load(); left != 0; left = running_.load()) running_.wait(left);
 }
@@ -40,8 +52,7 @@ void ThreadPool::run(Body body, void* argument) {
 void ThreadPool::work(int thread) {
   std::uint32_t seen = 0;
   while (true) {
-    for (int spin = 0; spin < kSpins && round_.load(std::memory_order_acquire) == seen; ++spin) {
-    }
+    for (int spin = 0; spin < spins_ && round_.load(std::memory_order_acquire) == seen; ++spin) pauseCore();
     round_.wait(seen);
     seen = round_.load(std::memory_order_acquire);
     if (ending_.load()) return;

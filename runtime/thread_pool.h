@@ -9,8 +9,9 @@ namespace gshard {
 
 class ThreadPool {
  public:
-  // `threads` counts the calling thread. The others start on the cores after `core` (placement.h).
-  explicit ThreadPool(int threads, int core = 0);
+  // `threads` counts the calling thread. The others start on the cores after `core` (placement.h). `coresForAll`: no
+  // more threads want to run than there are cores, so that waiting may keep a core busy for a while.
+  explicit ThreadPool(int threads, int core = 0, bool coresForAll = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -25,10 +26,11 @@ class ThreadPool {
   void work(int thread);
 
   int size_;
+  int spins_;
   Body body_ = nullptr;
   void* argument_ = nullptr;
-  std::atomic<std::uint32_t> round_{0};
-  std::atomic<std::int32_t> running_{0};
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) std::atomic<std::int32_t> running_{0};
   std::atomic<bool> ending_{false};
   std::vector<std::thread> workers_;
 };
