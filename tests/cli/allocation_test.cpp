@@ -70,7 +70,12 @@ TEST_P(Allocations, DoNotGrowWithTheSteps) {
   };
   const std::int64_t few = train("7");
   EXPECT_GT(few, 0) << "the library counts nothing";
-  EXPECT_EQ(train("60"), few);
+  const std::int64_t many = train("60");
+  if (each.transport == Transport::Mpi) {
+    EXPECT_LT(many - few, 60 - 7) << "MPI allocates now and then by itself, but not in every step";
+  } else {
+    EXPECT_EQ(many, few);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(OnThreads, Allocations,
