@@ -1,6 +1,8 @@
 // Module and Function as data: lookups, uses, and typed access to attributes.
 #include "ir/module.h"
 
+#include <algorithm>
+
 #include "support/check.h"
 
 namespace gshard {
@@ -87,6 +89,7 @@ void eraseUnused(Function& function) {
     if (!keep[i]) continue;
     for (const ValueId operand : function.ops[i].operands) live[operand.index] = true;
   }
+  if (std::find(keep.begin(), keep.end(), false) == keep.end()) return;
   std::vector<Op> ops;
   for (std::size_t i = 0; i < keep.size(); ++i) {
     if (keep[i]) ops.push_back(std::move(function.ops[i]));
