@@ -162,18 +162,14 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
 }
 
 std::vector<llvm::Constant*> ProgramTables::madeTensors(std::size_t unit, const PlannedFunction& planned,
-                                                        const std::vector<bool>& written) {
+                                                        const std::vector<bool>& written,
+                                                        const std::vector<std::size_t>& lastWriters) {
   const FunctionViews& views = *planned.views;
   std::vector<llvm::Constant*> made;
   for (const ValueId value : planned.lowered.units[unit].writes) {
     // Where several units fill a buffer part by part, the last one completes it.
-    bool isLast = true;
-    for (std::size_t later = unit + 1; later < planned.lowered.units.size(); ++later) {
-      const std::vector<ValueId>& writes = planned.lowered.units[later].writes;
-      isLast = isLast && std::find(writes.begin(), writes.end(), value) == writes.end();
-    }
     const std::int64_t offset = planned.memory.offsets[value.index];
-    if (!isLast || offset < 0) continue;
+    if (lastWriters[value.index] != unit || offset < 0) continue;
     std::int64_t op = views.definition(value);
     if (op < 0) op = planned.lowered.units[unit].op;
     made.push_back(
@@ -204,12 +200,16 @@ llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunctio
         "copy", std::to_string(copy.bytes) + " bytes");
   };
   const std::vector<bool> written = writtenInfinities(*planned.views);
+  std::vector<std::size_t> lastWriters(function.values.size(), 0);
+  for (std::size_t u = 0; u < planned.lowered.units.size(); ++u) {
+    for (const ValueId value : planned.lowered.units[u].writes) lastWriters[value.index] = u;
+  }
   for (const MemoryCopy& copy : planned.memory.before) addCopy(copy);
   for (std::size_t u = 0; u < planned.lowered.units.size(); ++u) {
     if (planned.memory.skipped[u]) continue;
     const Unit& unit = planned.lowered.units[u];
     const std::int64_t workspace = planned.memory.workspaces[u];
-    made = madeTensors(u, planned, written);
+    made = madeTensors(u, planned, written, lastWriters);
     if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
       add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, planned), "kernel", kernelSummary(kernel->kernel));
     } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {

@@ -46,7 +46,8 @@ class ProgramTables {
   llvm::Constant* function(std::size_t number, const std::vector<PlannedFunction>& functions);
   void addArguments(Fields& fields, const PlannedFunction& planned);
   std::vector<llvm::Constant*> madeTensors(std::size_t unit, const PlannedFunction& planned,
-                                           const std::vector<bool>& written);
+                                           const std::vector<bool>& written,
+                                           const std::vector<std::size_t>& lastWriters);
   llvm::Constant* stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count);
   llvm::Constant* kernelCall(const KernelWork& work, const PlannedFunction& planned);
   llvm::Constant* gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace);

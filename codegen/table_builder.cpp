@@ -101,10 +101,8 @@ llvm::Constant* TableBuilder::record(const Fields& fields) {
 
 llvm::Constant* TableBuilder::array(const std::vector<llvm::Constant*>& records, const std::string& name) {
   if (records.empty()) return null();
-  auto* type = llvm::ArrayType::get(records[0]->getType(), records.size());
-  llvm::GlobalVariable* made = declare(type, name);
-  made->setInitializer(llvm::ConstantArray::get(type, records));
-  return made;
+  llvm::Type* type = records[0]->getType();
+  return append(records_[type], type, kChunkRecords, name, records);
 }
 
 void TableBuilder::define(const std::string& symbol, llvm::Constant* value) {
