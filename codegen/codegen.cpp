@@ -24,19 +24,18 @@ std::vector<std::int64_t> workspaces(const LoweredFunction& lowered, const Targe
   return bytes;
 }
 
-std::vector<PlannedFunction> planFunctions(const Module& module, const std::deque<FunctionViews>& views,
-                                           const CodegenOptions& options, const TargetShape& shape,
-                                           const FixedMemory& fixed) {
+std::vector<PlannedFunction> planFunctions(const std::deque<FunctionViews>& views, const CodegenOptions& options,
+                                           const TargetShape& shape, const FixedMemory& fixed) {
   std::vector<PlannedFunction> functions;
   std::map<std::string, AccumulatorMemory> accumulators;  // by the name that both stages share
   std::int64_t site = 0;
-  for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    const Function& function = module.functions[i];
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const Function& function = views[i].function();
     if (function.stage != Stage::Accumulate) continue;
     accumulators[function.name.substr(0, function.name.rfind('.'))] = placeAccumulators(views[i], fixed.bytes);
   }
-  for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    const Function& function = module.functions[i];
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const Function& function = views[i].function();
     PlannedFunction planned;
     planned.views = &views[i];
     planned.firstSite = site;
@@ -55,17 +54,6 @@ std::vector<PlannedFunction> planFunctions(const Module& module, const std::dequ
   return functions;
 }
 
-// The module whose functions compute again what is not worth keeping.
-Module withRecomputation(const Module& module) {
-  Module result = module;
-  ExtentTable extents;
-  for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    const FunctionViews views(module, module.functions[i], extents);
-    if (std::optional<Function> function = recomputeInBackward(views)) result.functions[i] = *std::move(function);
-  }
-  return result;
-}
-
 std::vector<std::int64_t> collectivesOf(const Function& function) {
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 0; i < function.ops.size(); ++i) {
@@ -75,13 +63,14 @@ std::vector<std::int64_t> collectivesOf(const Function& function) {
   return numbers;
 }
 
-// The plan names collectives by their places among the ops of `given`; they are the same ones, in the same order, in
-// `made`, but at other places.
-CommPlan planFor(const Module& made, const Module& given, CommPlan plan) {
+// The plan names collectives by their places among the ops of the module's functions; they are the same ones, in the
+// same order, in the functions that are lowered, but at other places.
+CommPlan planFor(const std::deque<FunctionViews>& lowered, const Module& module, CommPlan plan) {
   for (PlanFunction& entries : plan.functions) {
     const std::size_t function = static_cast<std::size_t>(entries.function);
-    const std::vector<std::int64_t> from = collectivesOf(given.functions[function]),
-                                    to = collectivesOf(made.functions[function]);
+    if (&lowered[function].function() == &module.functions[function]) continue;
+    const std::vector<std::int64_t> from = collectivesOf(module.functions[function]),
+                                    to = collectivesOf(lowered[function].function());
     GSHARD_CHECK(from.size() == to.size(), "no collective is computed again");
     for (PlanEntry& entry : entries.collectives) {
       const auto place = std::lower_bound(from.begin(), from.end(), entry.op);
@@ -118,7 +107,7 @@ MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, 
 
 }  // namespace
 
-std::optional<CodegenResult> generate(const Module& given, const CommPlan* plan, const CodegenOptions& options,
+std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan, const CodegenOptions& options,
                                       const SourceManager& sources, DiagSink& diag) {
   std::string error;
   const std::unique_ptr<Target> target = Target::create(options.target, error);
@@ -126,15 +115,22 @@ std::optional<CodegenResult> generate(const Module& given, const CommPlan* plan,
     diag.emit(SourceRange{}, diag::TargetUnknown, error);
     return std::nullopt;
   }
-  const bool fuses = options.fuse && options.target.level != OptimizationLevel::O0;
-  const Module module = fuses ? withRecomputation(given) : given;
-  std::optional<CommPlan> placed;
-  if (plan != nullptr) plan = &placed.emplace(planFor(module, given, *plan));
   ExtentTable extents;
+  std::deque<Function> rewritten;   // functions that compute again what is not worth keeping
   std::deque<FunctionViews> views;  // addresses stay: planned functions point to them
   const FixedMemory fixed = placeFixed(module, extents);
-  for (const Function& function : module.functions) views.emplace_back(module, function, extents);
-  const std::vector<PlannedFunction> functions = planFunctions(module, views, options, target->shape(), fixed);
+  const bool fuses = options.fuse && options.target.level != OptimizationLevel::O0;
+  for (const Function& function : module.functions) {
+    views.emplace_back(module, function, extents);
+    if (!fuses) continue;
+    std::optional<Function> other = recomputeInBackward(views.back());
+    if (!other) continue;
+    views.pop_back();
+    views.emplace_back(module, rewritten.emplace_back(*std::move(other)), extents);
+  }
+  std::optional<CommPlan> placed;
+  if (plan != nullptr) plan = &placed.emplace(planFor(views, module, *plan));
+  const std::vector<PlannedFunction> functions = planFunctions(views, options, target->shape(), fixed);
 
   llvm::LLVMContext context;
   llvm::Module llvmModule(module.name.empty() ? "program" : module.name, context);

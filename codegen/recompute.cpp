@@ -163,22 +163,24 @@ class Recomputation {
   // ---- the copies
 
   std::optional<Function> copied() {
+    const auto isRead = [&](std::size_t op) {
+      const std::vector<ValueId>& operands = function_.ops[op].operands;
+      return isLate(op) &&
+             std::any_of(operands.begin(), operands.end(), [&](ValueId value) { return isRepeated(value); });
+    };
+    bool any = false;
+    for (std::size_t i = 0; i < function_.ops.size() && !any; ++i) any = isRead(i);
+    if (!any) return std::nullopt;
     again_.assign(function_.values.size(), ValueId{});
     result_ = function_;
+    std::vector<Op> ops = std::move(result_.ops);
     result_.ops.clear();
-    bool any = false;
-    for (std::size_t i = 0; i < function_.ops.size(); ++i) {
-      Op op = function_.ops[i];
+    for (std::size_t i = 0; i < ops.size(); ++i) {
       if (isLate(i)) {
-        for (ValueId& operand : op.operands) {
-          const ValueId other = repeated(operand, op);
-          any = any || other != operand;
-          operand = other;
-        }
+        for (ValueId& operand : ops[i].operands) operand = repeated(operand, ops[i]);
       }
-      result_.ops.push_back(std::move(op));
+      result_.ops.push_back(std::move(ops[i]));
     }
-    if (!any) return std::nullopt;
     return std::move(result_);
   }
 
