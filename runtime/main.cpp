@@ -189,7 +189,7 @@ class RankMonitor {
     constexpr int kLookEveryUs = 10000;
     for (; !stopped_.load(); usleep(kLookEveryUs)) {
       if (transport_.rank() == 0 || !transport_.oneHost()) answerStatus(session_, transport_);
-      if (!transport_.oneHost() || told_ || transport_.abortNote().code != 0) continue;
+      if (told_ || transport_.abortNote().code != 0) continue;
       const int dead = transport_.deadDevice();
       if (dead < 0) continue;
       transport_.abort(kExitOtherDevice, diagText(diag::DeviceEnded, dead, transport_.rank(),
@@ -245,9 +245,12 @@ int runMpi(Session& session, const std::function<void()>& prepare) {
   const AbortNote note = transport->abortNote();
   if (note.code != 0) {
     code = note.code;
-    if (isTold) {
-      // The others have nothing to add.
-    } else if (note.device == world.rank) {
+    if (isTold || transport->deadDevice() >= 0) {
+      // mpirun ends all as soon as it sees that one is gone; it is done the sooner, the sooner the others are, too.
+      if (!isTold && note.device == world.rank) tell(program, note.message);
+      _exit(code);
+    }
+    if (note.device == world.rank) {
       tell(program, note.message);
     } else {
       usleep(1500000);  // the one with the message ends all

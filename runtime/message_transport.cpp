@@ -2,17 +2,21 @@
 // allocates nothing. One file, though long: packing, requests and reports of a late device are one class's.
 #include "runtime/message_transport.h"
 
+#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "runtime/failure.h"
 #include "runtime/reduce_kernels.h"
+#include "runtime/shared_flags.h"
 
 namespace gshard {
 namespace {
@@ -90,6 +94,25 @@ void unpackRange(const Box& box, std::int64_t begin, std::int64_t end, std::byte
              });
 }
 
+// Where a rank lives: those of one host see each other's end.
+struct Process {
+  char host[96] = "";
+  std::int32_t pid = 0;
+};
+
+// What is equal where process numbers mean the same: the run of the kernel and the namespace. Host names may be equal
+// on different hosts.
+void describeHost(char (&host)[96]) {
+  ssize_t length = 0;
+  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    length = std::max<ssize_t>(read(file, host, 40), 0);
+    close(file);
+  }
+  length += std::max<ssize_t>(readlink("/proc/self/ns/pid", host + length, 40), 0);
+  host[length] = '\0';
+}
+
 // What a device tells the others when somebody has waited too long.
 struct Report {
   std::int32_t known = 0, label = Transport::kStarting;
@@ -106,6 +129,11 @@ class MessageTransport : public Transport {
       throw failure(kExitMemory, diag::ArenaUnavailable, arenaBytes, std::string("per device"));
     }
     arena_ = static_cast<std::byte*>(memory);
+    Process own;
+    own.pid = getpid();
+    describeHost(own.host);
+    processes_.resize(static_cast<std::size_t>(size));
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, processes_.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
   }
   ~MessageTransport() override { munmap(arena_, mapped_); }
 
@@ -136,10 +164,22 @@ class MessageTransport : public Transport {
                              std::vector<std::vector<std::byte>>& all) override;
   // Without shared memory nobody can be told: the launcher ends the others, with our status.
   void abort(int code, const std::string& message) override {
-    if (note_.code != 0) return;
+    const std::lock_guard<std::mutex> lock(noteMutex_);
+    if (isAborted_.exchange(true)) return;
     note_ = AbortNote{code, rank(), message};
   }
-  AbortNote abortNote() override { return note_; }
+  AbortNote abortNote() override {
+    const std::lock_guard<std::mutex> lock(noteMutex_);
+    return note_;
+  }
+  int deadDevice() override {
+    const Process& own = processes_[static_cast<std::size_t>(rank())];
+    for (int device = 0; device < size(); ++device) {
+      const Process& process = processes_[static_cast<std::size_t>(device)];
+      if (std::strcmp(process.host, own.host) == 0 && !processAlive(process.pid)) return device;
+    }
+    return -1;
+  }
   void note(int label, std::int64_t step) override {
     own_.label = label;
     own_.step = step;
@@ -166,6 +206,9 @@ class MessageTransport : public Transport {
   std::byte* arena_ = nullptr;
   std::vector<PreparedMove> moves_;
   std::vector<PreparedReduce> reduces_;
+  std::vector<Process> processes_;  // by rank
+  std::mutex noteMutex_;            // the monitor of a rank may abort, too
+  std::atomic<bool> isAborted_{false};
   AbortNote note_;
   Report own_;
   std::atomic<int> placeLabel_{kStarting};  // own_'s, for other threads
@@ -230,6 +273,7 @@ bool MessageTransport::waitAll(MPI_Request* requests, int count) {
     MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
     if (done != 0) break;
     sched_yield();
+    if (isAborted_.load(std::memory_order_relaxed)) return false;
     const double waited = MPI_Wtime() - start;
     if (timeoutSeconds() > 0 && (waited > timeoutSeconds() || (waited > kLookAfter && isCalled()))) {
       hearAll();
@@ -238,7 +282,7 @@ bool MessageTransport::waitAll(MPI_Request* requests, int count) {
     }
   }
   countWait(MPI_Wtime() - start);
-  return note_.code == 0;
+  return !isAborted_.load(std::memory_order_relaxed);
 }
 
 bool MessageTransport::shareWithAll(const std::vector<std::byte>& mine, std::vector<std::vector<std::byte>>& all) {
