@@ -87,14 +87,21 @@ TEST_F(Signals, ReachAllRanksUnderMpi) {
   unsetenv("GSHARD_CACHE_DIR");
 }
 
-TEST_F(Signals, ADeadRankEndsAllUnderMpi) {
-  const Outcome outcome = trainAnd(lastRank() + "kill -KILL $last", ranks());
+// By the ranks that watch it, unless mpirun was faster.
+void expectDeadRank(const Outcome& outcome) {
   EXPECT_NE(outcome.code, 0);
   EXPECT_NE(outcome.code, 99) << outcome.all();
-  // By the ranks that watch it, unless mpirun was faster.
   EXPECT_TRUE(std::regex_search(outcome.err, std::regex("device [0-9] ended; device [0-9] was in .*E0758"
                                                         "|process rank [0-9] .*signal 9")))
       << outcome.all();
+}
+
+TEST_F(Signals, ADeadRankEndsAllUnderMpi) {
+  expectDeadRank(trainAnd(lastRank() + "kill -KILL $last", ranks()));
+}
+
+TEST_F(Signals, ADeadRankEndsMessagesUnderMpi) {
+  expectDeadRank(trainAnd(lastRank() + "kill -KILL $last", ranks(), {"--transport", "mpi-messages"}));
 }
 
 // A rank that hangs is not dead: the watchdog finds it, and says where all are.
