@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "codegen/diagnostics.h"
+#include "codegen/memory_limit.h"
 #include "codegen/program_tables.h"
 #include "codegen/recompute.h"
 #include "llvm/IR/LLVMContext.h"
@@ -81,6 +82,25 @@ CommPlan planFor(const std::deque<FunctionViews>& lowered, const Module& module,
   return plan;
 }
 
+void addAlive(MemoryReport& report, const Module& module, const PlannedFunction& planned, ExtentTable& extents) {
+  const auto add = [&](const std::string& name, const Type& type, const std::optional<Sharding>& sharding,
+                       std::int64_t bytes, SourceRange range) {
+    const Sharding split = sharding ? sharding->withoutPartial() : Sharding::replicated(type.rank());
+    report.alive.push_back({name, printShardedType(module.mesh, type, split), bytes, range, split.isReplicated()});
+  };
+  for (const Parameter& each : module.parameters)
+    add(each.name, each.type, each.sharding, layoutOf(each.type, each.sharding, extents).bytes(), each.range);
+  for (const State& each : module.states)
+    add(each.name, each.type, each.sharding, layoutOf(each.type, each.sharding, extents).bytes(), each.range);
+  const Function& function = planned.views->function();
+  for (const ValueId value : planned.memory.alive) {
+    const Value& each = function.value(value);
+    add(each.name, each.type, each.sharding, planned.views->layout(value).bytes(), each.range);
+  }
+  std::stable_sort(report.alive.begin(), report.alive.end(),
+                   [](const MemoryReport::Alive& a, const MemoryReport::Alive& b) { return a.bytes > b.bytes; });
+}
+
 MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, const FixedMemory& fixed,
                           const SourceManager& sources, ExtentTable& extents) {
   const Function& function = planned.views->function();
@@ -94,14 +114,17 @@ MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, 
   report.inputs = planned.memory.inputs;
   report.values = planned.memory.values;
   report.workspace = planned.memory.workspace;
+  report.peakRange = function.range;
   report.peakLine = sources.describe(function.range);
   if (planned.memory.peakUnit >= 0) {
     const Op& op =
         function
             .ops[static_cast<std::size_t>(planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op)];
+    report.peakRange = op.range;
     report.peakLine = sources.describe(op.range);
     report.peakOp = describeOp(function, op);
   }
+  addAlive(report, module, planned, extents);
   return report;
 }
 
@@ -132,13 +155,17 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   if (plan != nullptr) plan = &placed.emplace(planFor(views, module, *plan));
   const std::vector<PlannedFunction> functions = planFunctions(views, options, target->shape(), fixed);
 
+  CodegenResult result;
+  for (const PlannedFunction& planned : functions)
+    result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
+  if (options.memoryLimit > 0 && exceedsMemory(module, result.memory, options.memoryLimit, diag)) return std::nullopt;
+
   llvm::LLVMContext context;
   llvm::Module llvmModule(module.name.empty() ? "program" : module.name, context);
   target->prepareModule(llvmModule);
   ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule);
   tables.build(functions);
 
-  CodegenResult result;
   if (options.output == CodegenOutput::Object && options.pieces > 1) {
     result.objects = emitObjectsInParallel(options.target, llvmModule, options.pieces);
   } else {
@@ -155,8 +182,6 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
         break;
     }
   }
-  for (const PlannedFunction& planned : functions)
-    result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
   result.steps = tables.steps();
   result.kernels = tables.kernelCount();
   result.arenaBytes = tables.arenaBytes();

@@ -24,6 +24,7 @@ struct CodegenOptions {
   unsigned pieces = 1;               // objects made at once, for linking; 1: one object in `bytes`
   std::string compiler = "gshardc";  // as `info` shows it
   std::string sourceHash;
+  std::int64_t memoryLimit = 0;  // bytes of one device that no function may exceed; 0: none
 };
 
 // Bytes of one device while a function runs, at the moment when most is alive.
@@ -33,6 +34,15 @@ struct MemoryReport {
   std::int64_t parameters = 0, states = 0, accumulators = 0, inputs = 0, values = 0, workspace = 0;
   std::string peakLine;  // "digits_mlp.gsd:17:22"
   std::string peakOp;    // "contract `h`"
+  SourceRange peakRange;
+  // Parameters and states are alive throughout; of all that is alive at the peak, the largest first.
+  struct Alive {
+    std::string name, type;  // "net.w1", "f32[64@data, 256]"
+    std::int64_t bytes = 0;
+    SourceRange range;
+    bool whole = false;  // on every device: a split would shrink it
+  };
+  std::vector<Alive> alive;
 };
 
 struct StepSummary {

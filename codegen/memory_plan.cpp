@@ -289,6 +289,12 @@ class Planner {
       memory_.values = values;
       memory_.workspace = workspace;
     }
+    // (Values in fixed places are the module's, and alive throughout.)
+    const std::int64_t at = std::max<std::int64_t>(memory_.peakUnit, 0);
+    for (std::size_t v = 0; v < blockOf_.size(); ++v) {
+      if (blockOf_[v] >= 0 && begins_[v] <= at && at <= ends_[v])
+        memory_.alive.push_back(ValueId{static_cast<std::uint32_t>(v)});
+    }
   }
 
   const FunctionViews& views_;

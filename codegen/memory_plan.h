@@ -36,6 +36,7 @@ struct FunctionMemory {
   std::int64_t peakUnit = -1;             // where most is alive
   // What is alive there.
   std::int64_t inputs = 0, values = 0, workspace = 0;
+  std::vector<ValueId> alive;  // storage values, but those in fixed places
 };
 
 FunctionMemory planMemory(const FunctionViews& views, const LoweredFunction& lowered, const FixedMemory& fixed,

@@ -37,6 +37,7 @@ CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, C
   codegen.pieces = pieces;
   codegen.threads = options.threads;
   codegen.debug = options.debug;
+  codegen.memoryLimit = options.memoryLimit;
   codegen.compiler = "gshardc " + versionNumber();
   codegen.sourceHash = sourceHash(session.sources());
   const auto start = std::chrono::steady_clock::now();

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "driver/version.h"
+#include "support/parse_bytes.h"
 #include "support/text.h"
 
 namespace gshard {
@@ -91,6 +92,16 @@ void addLayout(CLI::App& app, Options& options) {
            options.strictSharding = mode == "strict";
          },
          "infer or strict: strict makes what annotations do not imply an error (default infer)")
+      ->group("Layout");
+  app.add_option_function<std::string>(
+         "--mem-limit",
+         [&](const std::string& text) {
+           const std::optional<std::int64_t> bytes = parseBytes(text);
+           if (!bytes || *bytes < 1)
+             throw CLI::ValidationError("--mem-limit", "`" + text + "` is no size; write 512MiB, 1.5GiB or bytes");
+           options.memoryLimit = *bytes;
+         },
+         "memory of one device, as 512MiB: more is an error that names the line and what is largest there")
       ->group("Layout");
   app.add_option("--rows", options.rows,
                  "rows in a block of entries with a generic row dim (default: the batch of train)")

@@ -26,6 +26,7 @@ struct Options {
   std::vector<std::string> layouts;
   std::string platform;
   bool strictSharding = false;
+  std::int64_t memoryLimit = 0;  // bytes of one device; 0: none
   std::int64_t rows = 0;
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<std::string> importPaths;

@@ -311,6 +311,33 @@ TEST(Commands, Explain) {
   EXPECT_TRUE(has(gshardc({"explain", "E0201"}).out, "E0201"));
 }
 
+// X6: more memory than allowed, told before anything runs, with the line of the peak and what is largest there.
+TEST(Commands, MemoryLimit) {
+  const Scratch scratch;
+  const std::string file = scratch.write("wide.gsd",
+                                         "mesh [a: 4]\n"
+                                         "model Net() { param w: f32[64, 512] @split(1, a) = zeros() }\n"
+                                         "let net = Net()\n"
+                                         "entry fn f(x: f32[256, 64]) -> f32[256] {\n"
+                                         "    let h = matmul(x, net.w)\n"
+                                         "    return sum(h * h, axis: 1)\n"
+                                         "}\n");
+  const Outcome over = gshardc({file, "--mem-limit", "128KiB", "-o", scratch.file("wide")});
+  EXPECT_EQ(over.code, 1) << over.all();
+  for (const char* part : {"error[E0501]: `f` takes", "on each device, and the limit is 128 KiB", "wide.gsd:6:12",
+                           "there: 32 KiB parameters", "`h`: f32[256, 512@a] takes 128 KiB (5:13)",
+                           "`x`: f32[256, 64] takes 64 KiB, whole on every device",
+                           "`net.w`: f32[64, 512@a] takes 32 KiB", "help: split what is whole over an axis"}) {
+    EXPECT_TRUE(has(over.err, part)) << part << "\n" << over.err;
+  }
+  EXPECT_FALSE(fs::exists(scratch.file("wide")));
+  EXPECT_EQ(gshardc({file, "--mem-limit", "1MiB", "-o", scratch.file("wide")}).code, 0);
+  // The plan is exact: its own peak is no excess, a byte less is.
+  const Outcome tight = gshardc({file, "--mem-limit", "1", "-o", scratch.file("wide")});
+  EXPECT_EQ(tight.code, 1);
+  expectEnd(gshardc({file, "--mem-limit", "much"}), 2, {"`much` is no size"});
+}
+
 // T26 (a): what was chosen, and what else would have moved the value.
 TEST(Commands, ExplainShowsRejectedPlans) {
   const Scratch scratch;

@@ -6,6 +6,7 @@
 #include "support/diagnostics.h"
 #include "support/render.h"
 #include "support/source.h"
+#include "support/parse_bytes.h"
 #include "support/text.h"
 
 namespace gshard {
@@ -158,6 +159,13 @@ TEST(Text, Numbers) {
   EXPECT_EQ(formatBytes(1280), "1.25 KiB");
   EXPECT_EQ(formatBytes(512), "512 B");
   EXPECT_EQ(formatBytes(1 << 20), "1 MiB");
+  EXPECT_EQ(parseBytes("1.25KiB"), 1280);
+  EXPECT_EQ(parseBytes("1.25 KiB"), 1280);
+  EXPECT_EQ(parseBytes("4096"), 4096);
+  EXPECT_EQ(parseBytes("4096 B"), 4096);
+  EXPECT_EQ(parseBytes("2GiB"), std::int64_t{2} << 30);
+  for (const char* text : {"", "KiB", "-1", "-1KiB", "1KB", "1 kib", "1e30TiB", "nan", "1KiBs", "0x10"})
+    EXPECT_EQ(parseBytes(text), std::nullopt) << text;
   EXPECT_EQ(formatCount(-1234567), "-1,234,567");
   EXPECT_EQ(formatCount(123), "123");
   EXPECT_EQ(plural(1, "error"), "1 error");
