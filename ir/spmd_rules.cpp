@@ -10,8 +10,9 @@ bool tilesNestIn(std::int64_t dim, std::int64_t a, std::int64_t b) {
 }
 
 std::optional<std::string> checkMinorAxes(const OpView& op, const Sharding& whole, const Sharding& split,
-                                          std::int64_t dim, const std::vector<AxisRef>& axes) {
+                                          std::int64_t dim, const std::vector<AxisRef>& axes, std::size_t operand) {
   const std::size_t at = static_cast<std::size_t>(dim);
+  if (at >= whole.dims.size()) return "operand " + std::to_string(operand) + " has no dim " + std::to_string(dim);
   Sharding expected = whole;
   expected.dims[at].insert(expected.dims[at].end(), axes.begin(), axes.end());
   expected = canonical(op.mesh(), expected);
@@ -19,7 +20,7 @@ std::optional<std::string> checkMinorAxes(const OpView& op, const Sharding& whol
     return "dims are `" + printSharding(op.mesh(), split) + "`, but `" + printSharding(op.mesh(), expected) +
            "` follows";
   }
-  const std::int64_t size = op.operandType(0).shape[at];
+  const std::int64_t size = op.operandType(operand).shape[at];
   if (!tilesNestIn(size, productOf(whole.dims[at]), productOf(axes))) {
     return "tiles of dim " + std::to_string(dim) + " of size " + std::to_string(size) + " do not nest";
   }

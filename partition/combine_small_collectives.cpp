@@ -1,5 +1,9 @@
-// Small all_reduces over the same axes cost mostly latency: each waits for the first use of its result, and those that
-// wait together become one. The last of the pipeline, since a combined op hides the single ones.
+// Small collectives cost mostly latency. Those that reduce or gather over the same axes wait, each for the first use of
+// its result, and those that wait together become one: they move the same bytes in fewer messages. The last of the
+// pipeline, since a combined op hides the single ones.
+//
+// What waits keeps its operand alive, and where operand and result differ in size (reduce_scatter, all_gather) both: a
+// group of these stays below the size up to which a single one counts as small.
 #include "ir/op_table.h"
 #include "partition/passes.h"
 
@@ -8,17 +12,26 @@ namespace gshard {
 namespace {
 
 struct Group {
-  std::vector<AxisRef> axes;
-  std::string reduction;
+  OpKind kind;
+  Attributes attributes;
+  DType dtype = DType::F32;
+  std::int64_t bytes = 0;  // of the larger side of all members
   std::vector<Op> members;
 };
 
-bool isSmall(const Module& module, const Function& function, const Op& op, std::int64_t limit) {
-  (void)module;
-  const Value& value = function.value(op.operands[0]);
+std::int64_t tileBytes(const Value& value) {
   std::int64_t bytes = byteSize(value.type.dtype);
   for (const std::int64_t size : localShape(value.type, *value.sharding)) bytes *= size;
-  return bytes <= limit;
+  return bytes;
+}
+
+std::int64_t largerSide(const Function& function, const Op& op) {
+  return std::max(tileBytes(function.value(op.operands[0])), tileBytes(function.value(op.results[0])));
+}
+
+bool combines(const Op& op) {
+  return op.operands.size() == 1 &&
+         (op.kind == OpKind::AllReduce || op.kind == OpKind::ReduceScatter || op.kind == OpKind::AllGather);
 }
 
 Op combined(Group group) {
@@ -43,42 +56,66 @@ bool uses(const Op& op, const Group& group) {
   return false;
 }
 
-}  // namespace
+class Combiner {
+ public:
+  Combiner(Function& function, std::int64_t limit) : function_(function), limit_(limit) {}
 
-void combineSmallCollectives(Module& module, PassContext& context) {
-  for (Function& function : module.functions) {
-    std::vector<Op> ops;
-    std::vector<Group> waiting;
-    for (Op& op : function.ops) {
-      for (std::size_t g = 0; g < waiting.size();) {
-        if (uses(op, waiting[g])) {
-          ops.push_back(combined(std::move(waiting[g])));
-          waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(g));
+  void run() {
+    for (Op& op : function_.ops) {
+      for (std::size_t g = 0; g < waiting_.size();) {
+        if (uses(op, waiting_[g])) {
+          release(g);
         } else {
           ++g;
         }
       }
-      if (op.kind != OpKind::AllReduce || op.operands.size() != 1 ||
-          !isSmall(module, function, op, context.options.combineBytes)) {
-        ops.push_back(std::move(op));
-        continue;
-      }
-      const auto axes = std::get<std::vector<AxisRef>>(*op.attributes.find("axes"));
-      const std::string reduction = std::get<std::string>(*op.attributes.find("reduction"));
-      const auto same = std::find_if(waiting.begin(), waiting.end(), [&](const Group& group) {
-        return group.axes == axes && group.reduction == reduction &&
-               function.type(group.members[0].operands[0]).dtype == function.type(op.operands[0]).dtype;
-      });
-      if (same != waiting.end()) {
-        same->members.push_back(std::move(op));
+      if (combines(op) && largerSide(function_, op) <= limitFor(op.kind)) {
+        join(std::move(op));
       } else {
-        waiting.push_back({axes, reduction, {}});
-        waiting.back().members.push_back(std::move(op));
+        ops_.push_back(std::move(op));
       }
     }
-    for (Group& group : waiting) ops.push_back(combined(std::move(group)));
-    function.ops = std::move(ops);
+    while (!waiting_.empty()) release(0);
+    function_.ops = std::move(ops_);
   }
+
+ private:
+  // Where groups are bounded, one that would fill more than half of a group does not hold up the smaller ones.
+  std::int64_t limitFor(OpKind kind) const { return kind == OpKind::AllReduce ? limit_ : limit_ / 2; }
+
+  void release(std::size_t g) {
+    ops_.push_back(combined(std::move(waiting_[g])));
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(g));
+  }
+
+  void join(Op op) {
+    const std::int64_t bytes = largerSide(function_, op);
+    const DType dtype = function_.type(op.operands[0]).dtype;
+    for (std::size_t g = 0; g < waiting_.size(); ++g) {
+      Group& group = waiting_[g];
+      if (group.kind != op.kind || group.dtype != dtype || !(group.attributes == op.attributes)) continue;
+      if (op.kind != OpKind::AllReduce && group.bytes + bytes > limit_) {
+        release(g);
+        break;
+      }
+      group.bytes += bytes;
+      group.members.push_back(std::move(op));
+      return;
+    }
+    waiting_.push_back({op.kind, op.attributes, dtype, bytes, {}});
+    waiting_.back().members.push_back(std::move(op));
+  }
+
+  Function& function_;
+  std::int64_t limit_;
+  std::vector<Group> waiting_;
+  std::vector<Op> ops_;
+};
+
+}  // namespace
+
+void combineSmallCollectives(Module& module, PassContext& context) {
+  for (Function& function : module.functions) Combiner(function, context.options.combineBytes).run();
 }
 
 }  // namespace gshard

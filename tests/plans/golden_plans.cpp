@@ -115,6 +115,10 @@ class PlanTest : public testing::Test {
         EXPECT_LE(entry["bytes"]["total"].get<std::int64_t>(),
                   entry["bytes"]["max"].get<std::int64_t>() * plan["devices"].get<std::int64_t>());
         EXPECT_GT(entry["steps"].get<std::int64_t>(), 0) << entry;
+        for (const Json& axis : plan["mesh"]) {
+          const bool named = std::find(entry["axes"].begin(), entry["axes"].end(), axis[0]) != entry["axes"].end();
+          EXPECT_FALSE(named && axis[1] == 1) << "over an axis of size one: " << entry;
+        }
         EXPECT_FALSE(entry["reason"].get<std::string>().empty()) << entry;
         EXPECT_NE(entry["source"].get<std::string>(), "") << "a collective without a line: " << entry;
         EXPECT_FALSE(entry["source"].get<std::string>().starts_with("/")) << "an absolute path: " << entry;
