@@ -170,11 +170,11 @@ int runExplain(Session& session) {
     const Function& function = module.functions[f];
     if (function.kind != (trains ? FunctionKind::Train : FunctionKind::Entry)) continue;
     const PlanFunction& planned = partitioned.plan.functions[f];
-    std::printf("mesh %s, %lld devices · %s %s: %s, %s received by the busiest device\n",
-                printMesh(module.mesh).c_str(), static_cast<long long>(module.mesh.devices()),
-                trains ? "training step" : "entry", function.name.c_str(),
+    std::printf("mesh %s, %lld devices · %s %s: %s, %s\n", printMesh(module.mesh).c_str(),
+                static_cast<long long>(module.mesh.devices()), trains ? "training step" : "entry",
+                function.name.c_str(),
                 plural(static_cast<std::int64_t>(planned.collectives.size()), "collective").c_str(),
-                formatBytes(planned.bytesMax).c_str());
+                receivedText(module, planned.bytesMax).c_str());
     Explanation explanation(session, partitioned);
     explanation.addFunction(f, platformOf(session));
     explanation.print(session.options().line);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "partition/comm_plan.h"
+#include "partition/reshard.h"
 #include "support/text.h"
 
 namespace gshard {
@@ -112,6 +113,12 @@ std::string planJson(const Module& module, const CommPlan& plan, const SourceMan
   return root.dump(2) + "\n";
 }
 
+std::string receivedText(const Module& module, std::int64_t bytesMax) {
+  const std::string bytes = formatBytes(bytesMax);
+  return module.mesh.devices() > kPerDeviceLimit ? "at most " + bytes + " received by any device"
+                                                 : bytes + " received by the busiest device";
+}
+
 std::string planText(const Module& module, const CommPlan& plan, const SourceManager& sources) {
   std::string text = "mesh " + printMesh(module.mesh) + ", " + std::to_string(module.mesh.devices()) + " devices\n";
   for (const Named& named : byName(module, plan)) {
@@ -135,8 +142,8 @@ std::string planText(const Module& module, const CommPlan& plan, const SourceMan
     }
     text += named.kind + " " + named.name + ": " +
             (count == 0 ? "no collective"
-                        : std::to_string(count) + (count == 1 ? " collective, " : " collectives, ") + formatBytes(max) +
-                              " received by the busiest device, " + formatNumber(rounded(microseconds)) + " us") +
+                        : std::to_string(count) + (count == 1 ? " collective, " : " collectives, ") +
+                              receivedText(module, max) + ", " + formatNumber(rounded(microseconds)) + " us") +
             "\n" + lines;
   }
   return text;

@@ -2,6 +2,7 @@
 // what a device receives are the elements of its result tile that come from an operand and lie outside its own tile of
 // it. Counted dim by dim in closed form; a reshape by runs of flat indices.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "ir/op_table.h"
@@ -91,6 +92,137 @@ std::int64_t commonOf(const std::vector<std::pair<std::int64_t, std::int64_t>>& 
   return common;
 }
 
+// Of one operand: elements of a result tile that come from it at all, and those that the device's own tile of it has.
+struct Counts {
+  std::int64_t wanted = 1, held = 1;
+  friend auto operator<=>(const Counts&, const Counts&) = default;
+};
+
+// ---- large meshes: dims whose axes differ are independent, so each group of dims is walked over its own axes alone.
+
+class MoveClasses {
+ public:
+  explicit MoveClasses(const OpView& op) : op_(op), mesh_(op.mesh()), result_(valueOf(op.op().results[0])) {
+    for (std::size_t i = 0; i < op.operandCount(); ++i) {
+      if (op.stringAttr("move") == "pad" && i == 1) continue;  // the fill value is whole everywhere
+      operands_.push_back(&valueOf(op.op().operands[i]));
+      maps_.push_back(moveMap(op, i));
+    }
+  }
+
+  BytesReceived bytes() {
+    Classes all = {{std::vector<Counts>(operands_.size()), 1}};
+    std::vector<bool> used(mesh_.axes.size(), false);
+    for (const Group& group : groups()) {
+      Classes next;
+      const Classes own = classesOf(group);
+      for (const auto& [a, countA] : all) {
+        for (const auto& [b, countB] : own) {
+          std::vector<Counts> product = a;
+          for (std::size_t i = 0; i < product.size(); ++i) {
+            product[i].wanted *= b[i].wanted;
+            product[i].held *= b[i].held;
+          }
+          next[std::move(product)] += countA * countB;
+        }
+      }
+      all = std::move(next);
+      for (std::size_t a = 0; a < used.size(); ++a) used[a] = used[a] || group.axes[a];
+    }
+    std::int64_t copies = 1;
+    for (std::size_t a = 0; a < used.size(); ++a) copies *= used[a] ? 1 : mesh_.axes[a].size;
+    BytesReceived bytes;
+    for (const auto& [counts, devices] : all) {
+      std::int64_t received = 0;
+      for (const Counts& each : counts) received += each.wanted - each.held;
+      received *= byteSize(result_.type.dtype);
+      bytes.max = std::max(bytes.max, received);
+      bytes.total += received * devices * copies;
+    }
+    return bytes;
+  }
+
+ private:
+  using Classes = std::map<std::vector<Counts>, std::int64_t>;  // counts per operand: number of devices
+  struct Group {
+    std::vector<std::size_t> dims;  // of the result
+    std::vector<bool> axes;
+  };
+
+  const Value& valueOf(ValueId value) const { return op_.function().value(value); }
+
+  std::vector<Group> groups() const {
+    std::vector<Group> groups;
+    for (std::size_t dim = 0; dim < result_.type.shape.size(); ++dim) {
+      Group group{{dim}, std::vector<bool>(mesh_.axes.size(), false)};
+      const auto mark = [&](const std::vector<AxisRef>& axes) {
+        for (const AxisRef& ref : axes) group.axes[static_cast<std::size_t>(ref.axis)] = true;
+      };
+      mark(result_.sharding->dims[dim]);
+      for (std::size_t i = 0; i < operands_.size(); ++i) {
+        const std::int64_t from = maps_[i][dim].operandDim;
+        if (from >= 0) mark(operands_[i]->sharding->dims[static_cast<std::size_t>(from)]);
+      }
+      for (std::size_t g = 0; g < groups.size();) {
+        bool shared = false;
+        for (std::size_t a = 0; a < group.axes.size(); ++a) shared = shared || (group.axes[a] && groups[g].axes[a]);
+        if (!shared) {
+          ++g;
+          continue;
+        }
+        group.dims.insert(group.dims.end(), groups[g].dims.begin(), groups[g].dims.end());
+        for (std::size_t a = 0; a < group.axes.size(); ++a) group.axes[a] = group.axes[a] || groups[g].axes[a];
+        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(g));
+      }
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+  Tile tile(const Value& value, std::size_t dim, std::int64_t device) const {
+    const std::vector<AxisRef>& axes = value.sharding->dims[dim];
+    return tileOf(value.type.shape[dim], productOf(axes), partIndex(mesh_, axes, device));
+  }
+
+  Classes classesOf(const Group& group) const {
+    Classes classes;
+    std::vector<std::int64_t> coordinates(mesh_.axes.size(), 0);
+    for (bool more = true; more;) {
+      const std::int64_t device = mesh_.deviceAt(coordinates);
+      std::vector<Counts> counts(operands_.size());
+      for (const std::size_t dim : group.dims) {
+        const Tile wanted = tile(result_, dim, device);
+        for (std::size_t i = 0; i < operands_.size(); ++i) {
+          const MoveDim& map = maps_[i][dim];
+          if (map.operandDim < 0) {
+            counts[i].wanted *= wanted.live;
+            counts[i].held *= wanted.live;
+            continue;
+          }
+          const auto from = static_cast<std::size_t>(map.operandDim);
+          const Tile held = tile(*operands_[i], from, device);
+          counts[i].wanted *= countMapped(map, wanted, 0, operands_[i]->type.shape[from]);
+          counts[i].held *= countMapped(map, wanted, held.offset, held.offset + held.live);
+        }
+      }
+      ++classes[std::move(counts)];
+      more = false;
+      for (std::size_t a = mesh_.axes.size(); a-- > 0 && !more;) {
+        if (!group.axes[a]) continue;
+        more = ++coordinates[a] < mesh_.axes[a].size;
+        if (!more) coordinates[a] = 0;
+      }
+    }
+    return classes;
+  }
+
+  const OpView& op_;
+  const Mesh& mesh_;
+  const Value& result_;
+  std::vector<const Value*> operands_;
+  std::vector<std::vector<MoveDim>> maps_;
+};
+
 std::int64_t receivedBy(const OpView& op, std::int64_t device) {
   const Function& function = op.function();
   const Value& result = function.value(op.op().results[0]);
@@ -125,6 +257,7 @@ BytesReceived bytesOfExchange(const OpView& op) {
     const Value& operand = function.value(op.op().operands[0]);
     return bytesOfMove(op.mesh(), result.type, *operand.sharding, *result.sharding);
   }
+  if (op.mesh().devices() > kPerDeviceLimit && op.stringAttr("move") != "reshape") return MoveClasses(op).bytes();
   std::vector<bool> used(op.mesh().axes.size(), false);
   const auto mark = [&](const Sharding& sharding) {
     for (const auto& dim : sharding.dims) {

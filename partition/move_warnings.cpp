@@ -152,7 +152,7 @@ void MoveWarnings::addChoice(DiagBuilder& told, const Move& move, const Request&
   std::string why = "the split of " + nameOf(rival.value) + " won: with that of " + nameOf(move.value) + " " +
                     request.user + " would receive " + bytesOf(kept->bytes) + " instead of " + bytesOf(plan.bytes);
   const double work = plan.cost - plan.bytes;
-  if (kept->repeated > work) why += ", and repeat work of " + bytesOf(kept->repeated - work);
+  if (kept->repeated - work >= 1) why += ", and repeat work of " + bytesOf(kept->repeated - work);
   if (kept->bytes + kept->repeated <= plan.cost) why += ", which is no less, and the first of equals is taken";
   told.note(why);
 }

@@ -28,7 +28,7 @@ class Chooser {
       // By bytes alone: a pending operand costs its completion either way, and the move itself may then be local.
       // Where that is the cheapest (a broadcast of a pending value), the move still runs on tiles.
       OpPlan exchange = exchangePlan();
-      if (exchange.cost < std::min(best_->bytes, bytesOf(*best_, false))) best_ = std::move(exchange);
+      if (exchange.cost < std::min(best_->bytes, movedBy(*best_, false).bytes)) best_ = std::move(exchange);
     }
     best_->lost = std::move(lost_);
     return *std::move(best_);
@@ -118,7 +118,9 @@ class Chooser {
     plan.madePartial.resize(plan.operands.size());
     for (std::size_t f = 0; f < axes.size(); ++f) addReduction(plan, static_cast<int>(f));
     for (Sharding& result : plan.results) result = canonical(op_.mesh(), std::move(result));
-    plan.bytes = bytesOf(plan, true);
+    const Moved moved = movedBy(plan, true);
+    plan.bytes = moved.bytes;
+    plan.messages = moved.messages;
     plan.cost = plan.bytes + work;
     return plan;
   }
@@ -166,7 +168,16 @@ class Chooser {
   // ---- cost
 
   // With `keep`, an operand stays partial where the op accepts it; then its completion is paid for behind the op.
-  double bytesOf(const OpPlan& plan, bool keep) const {
+  struct Moved {
+    double bytes = 0;
+    std::int64_t messages = 0;
+    void add(const ReshardPlan& plan, double times) {
+      bytes += static_cast<double>(plan.bytesMax) * times;
+      for (const ReshardStep& step : plan.steps) messages += step.messages;
+    }
+  };
+
+  Moved movedBy(const OpPlan& plan, bool keep) const {
     std::vector<Sharding> results = plan.results;
     std::vector<Sharding> needed = plan.operands;
     for (std::size_t i = 0; keep && i < needed.size(); ++i) {
@@ -185,21 +196,20 @@ class Chooser {
         }
       }
     }
-    double bytes = 0;
+    Moved moved;
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (around_.free[i]) continue;
       const Type& type = op_.operandType(i);
       const Sharding to = canonical(op_.mesh(), needed[i]);
       const std::vector<Sharding>& versions = around_.operands[i];
-      bytes += static_cast<double>(costs_.plan(type, versions[costs_.cheapest(type, versions, to)], to).bytesMax);
+      moved.add(costs_.plan(type, versions[costs_.cheapest(type, versions, to)], to), 1);
     }
     for (std::size_t r = 0; r < results.size(); ++r) {
       const Sharding made = canonical(op_.mesh(), results[r]);
-      const double received =
-          static_cast<double>(costs_.plan(op_.resultType(r), made, around_.resultsWanted[r]).bytesMax);
-      bytes += made.partial.empty() ? received : received * around_.completionsPerRun;
+      moved.add(costs_.plan(op_.resultType(r), made, around_.resultsWanted[r]),
+                made.partial.empty() ? 1 : around_.completionsPerRun);
     }
-    return bytes;
+    return moved;
   }
 
   double repeatedFlops(const FactorAxes& axes) const {
@@ -274,7 +284,7 @@ class Chooser {
   }
 
   void consider(OpPlan plan) {
-    const bool better = !best_ || plan.cost < best_->cost;
+    const bool better = !best_ || std::tie(plan.cost, plan.messages) < std::tie(best_->cost, best_->messages);
     if (better && best_) std::swap(*best_, plan);
     if (!best_) {
       best_ = std::move(plan);

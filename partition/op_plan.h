@@ -23,8 +23,9 @@ struct OpPlan {
   std::vector<Sharding> results;   // tiles made; partial: the reductions that begin in this op
   // Per operand, axes over which it has to be made partial: it enters a sum that the op splits, but only once.
   std::vector<std::vector<PartialAxis>> madePartial;
-  double bytes = 0;  // received, by the busiest device
-  double cost = 0;   // bytes and repeated work
+  double bytes = 0;           // received, by the busiest device
+  double cost = 0;            // bytes and repeated work
+  std::int64_t messages = 0;  // one after another: decides between equal costs
   std::vector<LostView> lost;
 };
 

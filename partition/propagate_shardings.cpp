@@ -220,15 +220,23 @@ class Propagation {
   void reportConflict(const PropagationOp& item, const Refinement& refinement) {
     const Function& function = module_.functions[item.function];
     const std::size_t operands = item.op->operands.size();
-    const auto valueAt = [&](std::size_t t) {
-      return t < operands ? item.op->operands[t] : item.op->results[t - operands];
-    };
-    const Slot& slot = slots_.at(item.slots[refinement.tensor]);
-    context_.diag
-        .emit(item.op->range, diag::SplitNotImplied, nameOf(function, item, refinement.tensor), printType(slot.type),
-              refinement.dim)
-        .label(function.value(valueAt(refinement.from)).range, "one split comes from here")
-        .help("annotate `" + nameOf(function, item, refinement.tensor) + "`");
+    const std::string name = nameOf(function, item, refinement.tensor);
+    DiagBuilder told = context_.diag.emit(item.op->range, diag::SplitNotImplied, name,
+                                          printType(slots_.at(item.slots[refinement.tensor]).type), refinement.dim);
+    // What the annotations say, each once; where inference carried a split here, the value it came by.
+    std::set<SourceRange> shown;
+    for (std::size_t t = 0; t < item.slots.size(); ++t) {
+      for (const SplitOrigin& origin : slots_.at(item.slots[t]).origins) {
+        if (!shown.insert(origin.range).second) continue;
+        told.label(origin.range, "`" + nameOf(function, item, t) + "` is split over `" +
+                                     printAxisRef(module_.mesh, origin.axis) + "` on dimension " +
+                                     std::to_string(origin.dim) +
+                                     (origin.how == "fixed" ? " here" : ", " + origin.how));
+      }
+    }
+    const bool isResult = refinement.tensor >= operands;
+    told.help(isResult ? "annotate the result, `(…) @split(…)`, and the operand that moves"
+                       : "annotate `" + name + "`");
   }
 
   Module& module_;

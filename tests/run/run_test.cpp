@@ -174,6 +174,17 @@ void CaseRun::checkBinary(const fs::path& folder) {
 void CaseRun::checkPlan() {
   const auto index = static_cast<std::size_t>(&entryOf(partitioned_.module) - partitioned_.module.functions.data());
   const PlanFunction& planned = partitioned_.plan.functions[index];
+  // X2: every collective has a line, a reason, axes and bytes. X4: an axis of size one is no group.
+  for (const PlanEntry& entry : planned.collectives) {
+    EXPECT_TRUE(entry.range.known()) << entry.kind;
+    EXPECT_FALSE(entry.reason.empty()) << entry.kind;
+    EXPECT_FALSE(entry.axes.empty()) << entry.kind;
+    EXPECT_GT(entry.bytesMax, 0) << entry.kind;
+    for (const MeshAxis& axis : partitioned_.module.mesh.axes) {
+      const bool named = std::find(entry.axes.begin(), entry.axes.end(), axis.name) != entry.axes.end();
+      EXPECT_FALSE(named && axis.size == 1) << entry.kind << " over " << axis.name;
+    }
+  }
   for (const ExpectedPlan& expected : case_.plans) {
     if (expected.mesh != mesh_) continue;
     std::string shown;

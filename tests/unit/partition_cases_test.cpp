@@ -68,6 +68,21 @@ func @g(%x: f32[N] @{[x]}) -> (i32, i32) {
   runSpmd(*two, "g", {x2}, {{1}, {0}}, 0);
 }
 
+TEST(Cases, T03SliceOfSevenParts) {
+  const auto program = partitionText(R"(mesh [x: 7] declared
+func @f(%x: f32[16] @{[x]}) -> f32[14] {
+  %s = slice %x {limit = [15], start = [1], step = [1]} : f32[14]
+  %y = annotate %s {annotation = {[x]}} : f32[14]
+  return %y
+}
+)");
+  ASSERT_TRUE(program);
+  std::vector<double> expected;
+  for (int i = 1; i < 15; ++i) expected.push_back(i);
+  const EvalResult result = runSpmd(*program, "f", {iotaOf({DType::F32, {16}})}, {expected});
+  EXPECT_EQ(result.bytesReceived, (std::vector<std::int64_t>{0, 0, 4, 8, 8, 8, 8}));
+}
+
 TEST(Cases, T04AddingToAPendingSum) {
   const auto a = partitionText(R"(mesh [x: 2] declared
 func @f(%x: f32[10] @{[x]}, %y: f32[10] @{[x]}) -> (f32, f32, f32) {

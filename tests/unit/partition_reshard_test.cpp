@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "partition/cost_model.h"
 #include "partition/reshard.h"
 
 namespace gshard {
@@ -98,6 +99,54 @@ TEST(Reshard, AllReduceBytesFollowTheCeilRule) {
   const BytesReceived bytes = bytesOfAllReduce(mesh, {DType::F32, {3}}, Sharding::replicated(1), axes);
   EXPECT_EQ(bytes.max, 5 * 4);
   EXPECT_EQ(bytes.total, (5 + 5 + 5 + 3) * 4);
+}
+
+// X10: parts cost what the whole costs, more bytes or devices never cost less, and one device costs nothing.
+TEST(Reshard, X10CostModel) {
+  const Platform& platform = platforms()[0];
+  double before = 0;
+  std::int64_t bytesBefore = 0;
+  for (const std::int64_t n : {1, 2, 3, 4, 8, 64, 100, 2048}) {
+    const Mesh mesh{{{"x", n}}};
+    const std::vector<AxisRef> axes = {wholeAxis(mesh, 0)};
+    const Type type{DType::F32, {1024 * 2048}};
+    const Sharding whole = Sharding::replicated(1);
+    Sharding split = whole;
+    if (n > 1) split.dims[0] = axes;
+    const BytesReceived all = bytesOfAllReduce(mesh, type, whole, axes);
+    const BytesReceived scatter = bytesOfReduceScatter(mesh, type, split, n),
+                        gather = bytesOfMove(mesh, type, split, whole);
+    if (type.shape[0] % n == 0) {
+      EXPECT_EQ(all.max, scatter.max + gather.max) << n;
+      EXPECT_EQ(all.total, scatter.total + gather.total) << n;
+    }
+    const double microseconds = collectiveMicroseconds(platform, 2 * (n - 1), all.max);
+    EXPECT_GE(all.max, bytesBefore) << n;
+    EXPECT_GE(microseconds, before) << n;
+    if (n == 1) {
+      EXPECT_EQ(all.max + scatter.max + gather.max, 0);
+      EXPECT_EQ(microseconds, 0);
+    }
+    bytesBefore = all.max;
+    before = microseconds;
+  }
+  // 4096 bytes on 4 devices: 6144 = 3072 + 3072.
+  const Mesh mesh{{{"x", 4}}};
+  const std::vector<AxisRef> axes = {wholeAxis(mesh, 0)};
+  Sharding split = Sharding::replicated(1);
+  split.dims[0] = axes;
+  const Type type{DType::F32, {1024}};
+  EXPECT_EQ(bytesOfAllReduce(mesh, type, Sharding::replicated(1), axes).max, 6144);
+  EXPECT_EQ(bytesOfReduceScatter(mesh, type, split, 4).max, 3072);
+  EXPECT_EQ(bytesOfMove(mesh, type, split, Sharding::replicated(1)).max, 3072);
+  for (const Platform& each : platforms()) {
+    double last = -1;
+    for (const std::int64_t bytes : {0, 1, 4096, 1 << 20, 1 << 30}) {
+      const double microseconds = collectiveMicroseconds(each, 3, bytes);
+      EXPECT_GT(microseconds, last);
+      last = microseconds;
+    }
+  }
 }
 
 TEST(Reshard, T26) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 
+#include "partition/comm_plan.h"
 #include "partition/tile_classes.h"
 #include "partition_harness.h"
 
@@ -91,6 +92,73 @@ TEST(Scale, ProgramsDoNotGrowWithTheMesh) {
   for (const auto& [data, model] : {std::pair{32, 2}, std::pair{64, 8}, std::pair{256, 8}, std::pair{1024, 2}}) {
     EXPECT_EQ(opsFor(data, model), few) << data << " x " << model;
   }
+}
+
+// X11: T06 with a middle dim of 4n; what is moved says the same whatever n is.
+TEST(Scale, X11SameProgramForAnyNumber) {
+  const auto programFor = [](std::int64_t n) {
+    return partitionText(replaceAll(replaceAll(R"(mesh [x: N] declared
+func @f(%a: f32[4, 2], %b: f32[2, MIDDLE] @{[_, x]}, %c: f32[MIDDLE, 8] @{[x, _]}) -> f32[4, 8] {
+  %h = contract "ij,jk->ik" %a, %b : f32[4, MIDDLE]
+  %y = contract "ik,kl->il" %h, %c : f32[4, 8]
+  return %y
+}
+)",
+                                               "N", std::to_string(n)),
+                                    "MIDDLE", std::to_string(4 * n)));
+  };
+  const auto few = programFor(8);
+  ASSERT_TRUE(few);
+  EXPECT_EQ(collectivesOf(few->spmd, "f"), (std::vector<std::string>{"all_reduce f32[4, 8]"}));
+  for (const std::int64_t n : {64, 512, 2048}) {
+    const auto many = programFor(n);
+    ASSERT_TRUE(many);
+    EXPECT_EQ(many->spmd.functions[0].ops.size(), few->spmd.functions[0].ops.size()) << n;
+    EXPECT_EQ(collectivesOf(many->spmd, "f"), collectivesOf(few->spmd, "f")) << n;
+  }
+}
+
+// Moves on meshes of more than 64 devices are counted by classes of devices: as walking all of them counts.
+TEST(Scale, ClassesOfMovesCountAsDevicesDo) {
+  const char* moves[] = {
+      "%y = slice %x {limit = [11, 6], start = [1, 0], step = [1, 2]} : f32[10, 3]",
+      "%y = reverse %x {dims = [0]} : f32[12, 6]",
+      "%y = transpose %x {perm = [1, 0]} : f32[6, 12]",
+      "%y = concat %x, %x {dim = 0} : f32[24, 6]",
+  };
+  std::mt19937_64 random(3);
+  int counted = 0;
+  for (int round = 0; round < 60; ++round) {
+    const std::string move = moves[round % 4];
+    const std::string type = move.substr(move.rfind(" : ") + 3);
+    const auto shardingText = [&](int rank) {
+      std::vector<std::string> dims(static_cast<std::size_t>(rank), "_");
+      std::vector<std::string> axes = {"a", "b", "c"};
+      std::shuffle(axes.begin(), axes.end(), random);
+      for (int d = 0; d < rank; ++d) {
+        if (random() % 4 != 0) dims[static_cast<std::size_t>(d)] = axes[static_cast<std::size_t>(d)];
+      }
+      return "[" + dims[0] + ", " + dims[1] + "]";
+    };
+    const std::string given = shardingText(2), wanted = shardingText(2);
+    const auto textFor = [&](const std::string& mesh) {
+      return "mesh " + mesh + " declared\nfunc @f(%x: f32[12, 6] @{" + given + "}) -> " + type + " {\n  " + move +
+             "\n  %z = annotate %y {annotation = {" + wanted + "}} : " + type + "\n  return %z\n}\n";
+    };
+    // The same tiles, once on 24 devices and once with copies of all of them on 96.
+    const auto small = partitionText(textFor("[a: 4, b: 3, c: 2]")),
+               large = partitionText(textFor("[a: 4, b: 3, c: 2, d: 4]"));
+    ASSERT_TRUE(small && large);
+    const CommPlan few = makeCommPlan(small->spmd, platforms()[0]), many = makeCommPlan(large->spmd, platforms()[0]);
+    ASSERT_EQ(few.functions[0].collectives.size(), many.functions[0].collectives.size()) << textFor("");
+    for (std::size_t i = 0; i < few.functions[0].collectives.size(); ++i) {
+      EXPECT_EQ(few.functions[0].collectives[i].bytesMax, many.functions[0].collectives[i].bytesMax) << textFor("");
+      EXPECT_EQ(few.functions[0].collectives[i].bytesTotal * 4, many.functions[0].collectives[i].bytesTotal)
+          << textFor("");
+      ++counted;
+    }
+  }
+  EXPECT_GT(counted, 30);
 }
 
 TEST(Scale, TimeDoesNotGrowWithTheMesh) {
