@@ -432,12 +432,7 @@ std::string meaning(const std::string& text, const std::string& name) {
 
 }  // namespace
 
-std::optional<std::string> formatFile(FileId file, const SourceManager& sources, DiagSink& sink) {
-  CollectingSink found;
-  parseFile(file, sources, found);
-  const bool broken = found.hasErrors();
-  for (const Diagnostic& diagnostic : found.diagnostics()) sink.report(diagnostic);
-  if (broken) return std::nullopt;
+static std::string formattedOnce(FileId file, const SourceManager& sources) {
   std::string text;
   CollectingSink silent;
   withTree(file, sources, silent, [&](GsdParser::FileContext& tree, const TreeContext& context) {
@@ -445,6 +440,25 @@ std::optional<std::string> formatFile(FileId file, const SourceManager& sources,
     const Doc doc = builder.file(tree);
     text = printDoc(doc, builder.tokens());
   });
+  return text;
+}
+
+std::optional<std::string> formatFile(FileId file, const SourceManager& sources, DiagSink& sink) {
+  CollectingSink found;
+  parseFile(file, sources, found);
+  const bool broken = found.hasErrors();
+  for (const Diagnostic& diagnostic : found.diagnostics()) sink.report(diagnostic);
+  if (broken) return std::nullopt;
+  std::string text = formattedOnce(file, sources);
+  // A comment in an odd place may be the end of a line only once its line is laid out, and then its neighbours move:
+  // twice has been seen, the limit is for what has not.
+  constexpr int kMostTimes = 6;
+  for (int times = 1; times < kMostTimes; ++times) {
+    SourceManager again;
+    std::string next = formattedOnce(again.addFile("formatted.gsd", text), again);
+    if (next == text) break;
+    text = std::move(next);
+  }
   const std::string before(sources.text(file));
   const std::string meant = meaning(before, "before"), means = meaning(text, "before");
   const auto differs = std::mismatch(meant.begin(), meant.end(), means.begin(), means.end());

@@ -165,13 +165,14 @@ class Writer {
     }
   }
 
-  // Comments at the ends of neighbouring lines start in one column.
+  // Comments at the ends of neighbouring lines start in one column; not where a line is comments alone, which the next
+  // formatting would not see as a neighbour.
   void alignComments() {
     for (std::size_t i = 0; i < lines_.size();) {
       std::size_t end = i;
       std::int64_t widest = 0;
       for (; end < lines_.size() && !lines_[end].comment.empty() && !lines_[end].raw && !lines_[end].code.empty() &&
-             lines_[end].indent == lines_[i].indent;
+             !lines_[end].code.starts_with("/*") && lines_[end].indent == lines_[i].indent;
            ++end) {
         lines_[end].code = trimmedRight(std::move(lines_[end].code));
         widest = std::max(widest, displayWidth(lines_[end].code));
