@@ -8,6 +8,51 @@
 
 namespace gshard::sema {
 
+namespace {
+
+// "`f32[17@data, 16]`": the tensor with what its annotations have said so far.
+std::string shownTensor(const Mesh& mesh, const Type& type, const Sharding& sharding) {
+  return "`" + printShardedType(mesh, type, sharding) + "`";
+}
+
+}  // namespace
+
+// What every message about an annotation shows: the tensor, its sizes, and its splits up to here.
+void Elaborator::labelTensor(DiagBuilder& builder, const AnnotationTarget& target) const {
+  const std::string shown = shownTensor(mesh_.mesh, *target.type, target.annotation.sharding);
+  if (target.written != nullptr)
+    builder.label(target.written->range, shown);
+  else
+    builder.note("the tensor is " + shown);
+}
+
+// The first axis that may still split this tensor; empty: none.
+std::string Elaborator::freeAxis(const AnnotationTarget& target) const {
+  for (std::size_t i = 0; i < mesh_.mesh.axes.size(); ++i) {
+    const bool used = std::any_of(target.used.begin(), target.used.end(),
+                                  [&](const auto& entry) { return entry.first.axis == static_cast<int>(i); });
+    if (!used) return mesh_.mesh.axes[i].name;
+  }
+  return "";
+}
+
+// An axis by its name; other names are values that an axis or a number of parts was kept in.
+Datum Elaborator::evalAxis(const std::string& name, SourceRange range, const AnnotationTarget& target, Scope& scope) {
+  if (!mesh_.mesh.find(name) && !mesh_.hidden.contains(name)) {
+    const std::vector<std::string> names = namesInScope(scope);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      std::vector<std::string> axes;
+      for (const MeshAxis& axis : mesh_.mesh.axes) axes.push_back(axis.name);
+      DiagBuilder builder = sink_.emit(range, diag::AxisNotInMesh, name, printMesh(mesh_.mesh));
+      labelTensor(builder, target);
+      const std::string other = suggest(name, axes).value_or(freeAxis(target));
+      if (!other.empty()) builder.fix("split over `" + other + "`", false, {{range, other}});
+      return {};
+    }
+  }
+  return evalName(name, range, scope, false);
+}
+
 std::optional<std::int64_t> Elaborator::annotationDim(const ast::Expr& dim, AnnotationTarget& target, Scope& scope) {
   const std::int64_t rank = target.type->rank();
   if (const auto* name = ast::as<ast::NameRef>(dim)) {
@@ -32,7 +77,12 @@ std::optional<std::int64_t> Elaborator::annotationDim(const ast::Expr& dim, Anno
   if (target.silent) {
     target.fits = false;
   } else {
-    sink_.emit(dim.range, diag::SplitDim, *written, printType(*target.type), plural(rank, "dim"));
+    DiagBuilder builder = sink_.emit(dim.range, diag::SplitDim, *written, printType(*target.type), plural(rank, "dim"));
+    labelTensor(builder, target);
+    if (rank > 0) {
+      const std::string last = std::to_string(rank - 1);
+      builder.fix("dims are counted from 0; the last is " + last, false, {{dim.range, last}});
+    }
   }
   return std::nullopt;
 }
@@ -42,7 +92,12 @@ bool Elaborator::addAxes(AnnotationTarget& target, std::int64_t dim, const std::
   for (const AxisRef& axis : axes) {
     for (const auto& [other, where] : target.used) {
       if (!overlaps(axis, other) || axis.size == 1) continue;
-      sink_.emit(range, diag::AxisUsedTwice, printAxisRef(mesh_.mesh, axis)).label(where, "splits a dim here");
+      DiagBuilder builder = sink_.emit(range, diag::AxisUsedTwice, printAxisRef(mesh_.mesh, axis));
+      builder.label(where, "splits a dim here");
+      labelTensor(builder, target);
+      const std::string free = freeAxis(target);
+      builder.help(free.empty() ? "every axis of the mesh is used; leave one of the splits out"
+                                : "axis `" + free + "` is free: `@split(" + std::to_string(dim) + ", " + free + ")`");
       return false;
     }
   }
@@ -100,6 +155,7 @@ std::optional<std::vector<AxisRef>> Elaborator::axesOfSize(std::int64_t parts, c
   DiagBuilder builder = found.empty()
                             ? sink_.emit(written.range, diag::PartsMatchNoAxis, parts, printMesh(mesh_.mesh))
                             : sink_.emit(written.range, diag::PartsMatchSeveral, parts, printMesh(mesh_.mesh));
+  labelTensor(builder, target);
   const auto offer = [&](const std::vector<AxisRef>& axes) {
     std::vector<std::string> names;
     for (const AxisRef& axis : axes) names.push_back(mesh_.mesh.axes[static_cast<std::size_t>(axis.axis)].name);
@@ -120,15 +176,17 @@ bool Elaborator::applySplit(const ast::SplitAnnotation& split, SourceRange range
   if (!dim) return false;
   SourceRange& before = target.dimRanges[static_cast<std::size_t>(*dim)];
   if (before.known()) {
-    sink_.emit(range, diag::DimSplitTwice, *dim)
-        .label(before, "split here first")
+    DiagBuilder builder = sink_.emit(range, diag::DimSplitTwice, *dim);
+    labelTensor(builder, target);
+    builder.label(before, "split here first")
         .help("one `@split` takes several axes: `@split(" + std::to_string(*dim) + ", a, b)`, major first");
     return false;
   }
   before = range;
   std::vector<AxisRef> axes;
   for (const ast::ExprPtr& part : split.parts) {
-    const Datum value = eval(*part, scope);
+    const auto* name = ast::as<ast::NameRef>(*part);
+    const Datum value = name != nullptr ? evalAxis(name->name, part->range, target, scope) : eval(*part, scope);
     if (value.isError()) return false;
     std::vector<AxisRef> own;
     if (const auto* axis = value.as<AxisDatum>()) {
@@ -145,7 +203,9 @@ bool Elaborator::applySplit(const ast::SplitAnnotation& split, SourceRange range
     for (const AxisRef& axis : own) {
       for (const AxisRef& other : axes) {
         if (!overlaps(axis, other) || axis.size == 1) continue;
-        sink_.emit(part->range, diag::AxisUsedTwice, printAxisRef(mesh_.mesh, axis));
+        DiagBuilder builder = sink_.emit(part->range, diag::AxisUsedTwice, printAxisRef(mesh_.mesh, axis));
+        labelTensor(builder, target);
+        builder.help("name each axis once");
         return false;
       }
       axes.push_back(axis);
@@ -161,15 +221,18 @@ bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range
     if (target.silent) {
       target.fits = false;
     } else {
-      sink_.emit(range, diag::ShardRank, plural(static_cast<std::int64_t>(shard.dims.size()), "dim"),
-                 printType(*target.type), std::to_string(target.type->rank()));
+      DiagBuilder builder =
+          sink_.emit(range, diag::ShardRank, plural(static_cast<std::int64_t>(shard.dims.size()), "dim"),
+                     printType(*target.type), std::to_string(target.type->rank()));
+      labelTensor(builder, target);
+      builder.help("`_` stands for a dim that is not split");
     }
     return false;
   }
   for (std::size_t d = 0; d < shard.dims.size(); ++d) {
     std::vector<AxisRef> axes;
     for (const ast::Name& name : shard.dims[d].axes) {
-      const Datum value = evalName(name.text, name.range, scope, false);
+      const Datum value = evalAxis(name.text, name.range, target, scope);
       if (value.isError()) return false;
       const auto* axis = value.as<AxisDatum>();
       if (axis == nullptr) {

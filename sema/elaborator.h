@@ -166,6 +166,9 @@ class Elaborator {
   bool applyAnnotations(const std::vector<ast::Annotation>& annotations, AnnotationTarget& target, Scope& scope);
   bool applySplit(const ast::SplitAnnotation& split, SourceRange range, AnnotationTarget& target, Scope& scope);
   bool applyShard(const ast::ShardAnnotation& shard, SourceRange range, AnnotationTarget& target, Scope& scope);
+  void labelTensor(DiagBuilder& builder, const AnnotationTarget& target) const;
+  std::string freeAxis(const AnnotationTarget& target) const;
+  Datum evalAxis(const std::string& name, SourceRange range, const AnnotationTarget& target, Scope& scope);
   bool addAxes(AnnotationTarget& target, std::int64_t dim, const std::vector<AxisRef>& axes, SourceRange range);
   std::optional<std::int64_t> annotationDim(const ast::Expr& dim, AnnotationTarget& target, Scope& scope);
   std::optional<std::vector<AxisRef>> axesOfSize(std::int64_t parts, const ast::Expr& written,

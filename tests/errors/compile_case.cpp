@@ -11,6 +11,7 @@
 
 #include "frontend/parse.h"
 #include "ir/passes.h"
+#include "ir/text.h"
 #include "partition/passes.h"
 #include "sema/elaborate.h"
 #include "support/render.h"
@@ -119,11 +120,14 @@ std::vector<Message> compileCase(const std::string& name, const std::map<std::st
     ADD_FAILURE() << why;
     return {};
   }
-  const std::unique_ptr<ast::File> parsed = parseFile(*main, sources, sink);
-  if (!sink.hasErrors()) {
-    std::optional<Module> module = elaborate(*parsed, sources, options.elaborate, sink);
-    if (module && !sink.hasErrors()) runPipelines(*module, options.passes, sink);
+  std::optional<Module> module;
+  if (name.ends_with(".ir")) {
+    module = parseModule(*main, sources, sink);
+  } else {
+    const std::unique_ptr<ast::File> parsed = parseFile(*main, sources, sink);
+    if (!sink.hasErrors()) module = elaborate(*parsed, sources, options.elaborate, sink);
   }
+  if (module && !sink.hasErrors()) runPipelines(*module, options.passes, sink);
   const auto clean = [&](std::string text) {
     for (const std::string& prefix : {folder.string() + "/", folder.string(), std::string(GSHARD_SOURCE_DIR "/")}) {
       for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {

@@ -113,7 +113,8 @@ class DocumentedTest : public testing::Test {
     bool isRight = false, inside = false;
     for (const std::string& line : splitText(readFile(path_.string()), '\n')) {
       if (line.starts_with("```")) {
-        inside = line == "```gsd";
+        inside = line == "```gsd" || line == "```ir";
+        if (line == "```ir") extension_ = ".ir";
         if (inside) into = isRight ? &right : &wrong;
       } else if (inside) {
         *into += line + "\n";
@@ -128,7 +129,7 @@ class DocumentedTest : public testing::Test {
     ASSERT_FALSE(wrong.empty());
 
     EXPECT_EQ(codesOf(wrong, wrongArguments, code[0] == 'R'), code);
-    expectFixesHold(code + ".gsd", filesOf(code + ".gsd", wrong), wrongArguments);
+    expectFixesHold(code + extension_, filesOf(code + extension_, wrong), wrongArguments);
     if (!right.empty()) {
       EXPECT_EQ(codesOf(right, rightArguments, code[0] == 'R'), "");
     }
@@ -141,7 +142,7 @@ class DocumentedTest : public testing::Test {
     return begin == std::string::npos ? "" : line.substr(begin + 6, line.find('`', begin + 6) - begin - 6);
   }
   std::string codesOf(const std::string& program, const std::string& arguments, bool remarks) const {
-    const std::string name = path_.stem().string() + ".gsd";
+    const std::string name = path_.stem().string() + extension_;
     std::vector<std::string> codes;
     for (const Message& message : compileCase(name, filesOf(name, program), arguments)) {
       if (message.severity != Severity::Remark || remarks) codes.push_back(message.code);
@@ -150,7 +151,95 @@ class DocumentedTest : public testing::Test {
   }
 
   fs::path path_;
+  std::string extension_ = ".gsd";
 };
+
+struct Row {
+  std::string code, severity, text;
+};
+
+const Row kRows[] = {
+#define GSHARD_DIAG(code, severity, name, text, types) {#code, #severity, text},
+#include "codegen/diagnostics.def"
+#include "driver/diagnostics.def"
+#include "frontend/diagnostics.def"
+#include "ir/diagnostics.def"
+#include "partition/diagnostics.def"
+#include "runtime/diagnostics.def"
+#include "sema/diagnostics.def"
+#undef GSHARD_DIAG
+};
+
+// `{}` of a message stands for what the program has there.
+std::string readable(std::string text) {
+  for (std::size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}")) text.replace(at, 2, "…");
+  return text;
+}
+
+// Codes that no program or command line shows, and why; all others have a wrong and a right one.
+const std::map<std::string, std::string> kNoProgram = {
+    {"E0504", "needs a machine without a compiler"},
+    {"E0505", "needs a linker that fails"},
+    {"E0506", "needs a broken installation"},
+    {"E0507", "needs a disk that is full"},
+    {"E0705", "needs mpirun"},
+    {"E0706", "needs a machine without MPI"},
+    {"E0751", "needs a machine without memory"},
+    {"E0752", "a bug of gshardc"},
+    {"E0755", "a bug of gshardc"},
+    {"E0756", "needs a device that hangs"},
+    {"E0757", "a bug of gshardc"},
+    {"E0758", "needs a device that dies"},
+};
+
+TEST(Index, EveryCodeHasAPageWithAWrongProgram) {
+  for (const Row& row : kRows) {
+    const std::string page = readFile(GSHARD_SOURCE_DIR "/docs/errors/" + row.code + ".md");
+    EXPECT_TRUE(page.starts_with("# " + row.code + ": ")) << row.code << " has no page";
+    EXPECT_LE(splitText(page, '\n').size(), 41u) << row.code;
+    const bool programs = page.find("```gsd") != std::string::npos || page.find("```ir") != std::string::npos ||
+                          page.find("```sh") != std::string::npos;
+    EXPECT_NE(programs, kNoProgram.contains(row.code)) << row.code;
+    // One program is enough where the page says that nothing is wrong: warnings and remarks.
+    const bool mistake = row.severity == "Error" && !kNoProgram.contains(row.code);
+    EXPECT_TRUE(!mistake || page.find("\nRight") != std::string::npos || page.find(":\n\n```gsd") != std::string::npos)
+        << row.code << " shows no right program";
+  }
+}
+
+// docs/errors/README.md lists all codes by what they are about.
+TEST(Index, ListsAllCodes) {
+  static const std::map<std::string, std::string> kHundreds = {
+      {"01", "Characters, tokens, grammar"},
+      {"02", "Names, imports, models, generics, compile-time values, annotations, `train`"},
+      {"03", "Types and shapes; the text form of the IR; rows in blocks"},
+      {"04", "How tensors are split"},
+      {"05", "Machine code and linking"},
+      {"06", "Options and files of gshardc"},
+      {"07", "Running the program: options, data, checkpoints, devices"}};
+  std::map<std::string, std::map<std::string, std::string>> sections;
+  for (const Row& row : kRows) sections[row.code.substr(1, 2)][row.code] = row.text;
+  std::string text =
+      "# The error index\n\nEvery message has a code, and every code a page with a wrong and a right program; `gshardc "
+      "explain "
+      "E0312` prints it.\nE: errors, W: warnings, R: remarks, shown when asked for. `…` stands for what the program "
+      "has "
+      "there.\nThis list is made from the tables of messages (`./dev golden`).\n";
+  for (const auto& [hundred, rows] : sections) {
+    text += "\n## " + kHundreds.at(hundred) + "\n\n| code | message |\n|---|---|\n";
+    for (const auto& [code, message] : rows) {
+      std::string cell;
+      for (const char c : readable(message)) cell += c == '|' ? std::string("\\|") : std::string(1, c);
+      text += "| [" + code + "](" + code + ".md) | " + cell + " |\n";
+    }
+  }
+  const std::string path = GSHARD_SOURCE_DIR "/docs/errors/README.md";
+  if (std::getenv("GSHARD_UPDATE_GOLDENS") != nullptr) {
+    std::ofstream(path, std::ios::binary) << text;
+  } else {
+    EXPECT_EQ(text, readFile(path)) << "GSHARD_UPDATE_GOLDENS=1 rewrites it";
+  }
+}
 
 template <class Test>
 void registerAll(const char* suite, const std::string& folder, const std::string& extension, std::string_view stages) {
@@ -159,7 +248,9 @@ void registerAll(const char* suite, const std::string& folder, const std::string
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string stem = entry.path().stem().string();
     const bool ours = stages.empty() || (stem.size() == 5 && stages.find(stem[2]) != std::string_view::npos);
-    if (entry.path().extension() == extension && ours) paths.push_back(entry.path());
+    // Pages with command lines are run by tests/cli.
+    const bool commands = readFile(entry.path().string()).find("```sh") != std::string::npos;
+    if (entry.path().extension() == extension && ours && !commands) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {
