@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "codegen/debug_info.h"
 #include "codegen/diagnostics.h"
 #include "codegen/memory_limit.h"
 #include "codegen/program_tables.h"
@@ -163,8 +164,12 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   llvm::LLVMContext context;
   llvm::Module llvmModule(module.name.empty() ? "program" : module.name, context);
   target->prepareModule(llvmModule);
-  ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule);
+  std::optional<DebugInfo> debug;
+  if (options.debug)
+    debug.emplace(llvmModule, sources, sources.fileCount() > 0 ? FileId{0} : FileId{}, options.compiler);
+  ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule, debug ? &*debug : nullptr);
   tables.build(functions);
+  if (debug) debug->finish();
 
   if (options.output == CodegenOutput::Object && options.pieces > 1) {
     result.objects = emitObjectsInParallel(options.target, llvmModule, options.pieces);

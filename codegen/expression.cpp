@@ -134,6 +134,7 @@ int ExpressionBuilder::literal(std::size_t number, const DimMap& dims) {
   const Layout& layout = views_.layout(result);
   Node node;
   node.dtype = layout.dtype;
+  node.op = static_cast<std::int64_t>(number);
   if (op.kind == OpKind::Constant) {
     node.literal = view.literalAttr("value");
     const bool isSplat = node.literal.ints.size() + node.literal.floats.size() == 1;
@@ -187,6 +188,7 @@ int ExpressionBuilder::map(std::size_t number, const DimMap& dims) {
   const std::optional<ScalarFn> fn = scalarFromName(views_.view(number).stringAttr("fn"));
   GSHARD_CHECK(fn.has_value(), "a scalar function that the verifier let pass");
   const int made = apply(*fn, result.dtype, std::move(inputs));
+  work_.kernel.nodes[static_cast<std::size_t>(made)].op = static_cast<std::int64_t>(number);
   if (mayFail(*fn, views_.layout(op.operands[0]).dtype)) {
     Node& failing = work_.kernel.nodes[static_cast<std::size_t>(made)];
     failing.siteArg = siteExtra(number);
@@ -221,6 +223,7 @@ int ExpressionBuilder::take(std::size_t number, const DimMap& dims) {
   const LocalDim& looked = table.dims[static_cast<std::size_t>(axis)];
   Node gather;
   gather.kind = NodeKind::Gather;
+  gather.op = static_cast<std::int64_t>(number);
   gather.dtype = table.dtype;
   gather.inputs = {node(op.operands[1], indexMap)};
   gather.access = access(op.operands[0], compose(places.table, dims));

@@ -75,7 +75,18 @@ std::vector<AxisRef> groupAxes(const OpView& op) {
   return axes;
 }
 
-llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, const PlannedFunction& planned) {
+// A name that debuggers take for one of C: "relu_h".
+static std::string debugName(const Function& function, const Op& op) {
+  std::string name;
+  for (const char c : function.name + "_" + describeOp(function, op)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain || !name.ends_with('_')) name += plain ? c : '_';
+  }
+  while (name.ends_with('_')) name.pop_back();
+  return name;
+}
+
+llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned) {
   std::vector<std::int64_t> args;
   for (const ValueId buffer : work.buffers) {
     const std::int64_t offset = planned.memory.offsets[buffer.index];
@@ -84,8 +95,15 @@ llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, const PlannedF
     args.push_back(offset);
   }
   args.insert(args.end(), work.extras.begin(), work.extras.end());
+  const Function& function = planned.views->function();
+  KernelSource source;
+  if (options_.debug) {
+    const Op& reported = function.ops[static_cast<std::size_t>(op)];
+    source = {debugName(function, reported), reported.range,
+              [&](std::int64_t other) { return function.ops[static_cast<std::size_t>(other)].range; }};
+  }
   return tables_.address(
-      tables_.record({kernels_.emit(work.kernel), tables_.integers(args), tables_.integer(work.kernel.chunks)}),
+      tables_.record({kernels_.emit(work.kernel, source), tables_.integers(args), tables_.integer(work.kernel.chunks)}),
       "kernel");
 }
 
@@ -211,7 +229,8 @@ llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunctio
     const std::int64_t workspace = planned.memory.workspaces[u];
     made = madeTensors(u, planned, written, lastWriters);
     if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
-      add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, planned), "kernel", kernelSummary(kernel->kernel));
+      add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, unit.op, planned), "kernel",
+          kernelSummary(kernel->kernel));
     } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {
       add(GSHARD_RT_STEP_GEMM, unit.op, gemmCall(*product, planned, workspace), "gemm",
           planGemm(product->desc, target_.shape()).key());

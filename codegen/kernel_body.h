@@ -66,6 +66,8 @@ class KernelBody {
   void evaluateUpTo(std::size_t depth);
   // The node's value at the current indices, as many lanes as set.
   Value value(int node);
+  // With -g: where an op of the function stands in the source.
+  void setPlaces(std::function<llvm::DebugLoc(std::int64_t op)> places) { places_ = std::move(places); }
   Value scalarValue(int node);  // of a node that does not vary with the vector loop
   // The row that a gather reads, once its index is known: element offset, and whether this device holds it (or null).
   struct Row {
@@ -97,6 +99,7 @@ class KernelBody {
 
  private:
   Value evaluate(int node);
+  Value evaluateHere(int node);
   const Row& row(int node);
   Value gather(int node);
   void checkDivisor(const Node& node, Value divisor);
@@ -109,6 +112,7 @@ class KernelBody {
   llvm::Function& function_;
   llvm::IRBuilder<> ir_;
   Value context_ = nullptr, arena_ = nullptr, extents_ = nullptr;
+  std::function<llvm::DebugLoc(std::int64_t op)> places_;
   std::vector<Value> bases_, extras_, index_;
   Values found_;                            // by node
   std::vector<std::vector<bool>> depends_;  // per loop, per node

@@ -1,6 +1,7 @@
 // The function around every kernel, and sharing of equal ones.
 #include "codegen/kernel_emitter.h"
 
+#include "codegen/debug_info.h"
 #include "codegen/kernel_body.h"
 #include "llvm/IR/Module.h"
 #include "runtime/abi.h"
@@ -49,9 +50,9 @@ llvm::FunctionCallee runtimeFunction(llvm::Module& module, std::string_view name
   GSHARD_UNREACHABLE("the runtime has no function " + std::string(name));
 }
 
-llvm::Function* KernelEmitter::emit(const LoopKernel& kernel) {
+llvm::Function* KernelEmitter::emit(const LoopKernel& kernel, const KernelSource& source) {
   const std::string key = kernelKey(kernel);
-  if (share_) {
+  if (debug_ == nullptr) {
     const auto found = functions_.find(key);
     if (found != functions_.end()) return found->second;
   }
@@ -65,6 +66,11 @@ llvm::Function* KernelEmitter::emit(const LoopKernel& kernel) {
   function->addParamAttr(1, llvm::Attribute::ReadOnly);
   target_.prepareFunction(*function);
   KernelBody body(*function, kernel, target_.shape());
+  if (debug_ != nullptr) {
+    debug_->begin(*function, source.name, source.range);
+    body.ir().SetCurrentDebugLocation(debug_->at(source.range));
+    if (source.places) body.setPlaces([&](std::int64_t op) { return debug_->at(source.places(op)); });
+  }
   switch (kernel.kind) {
     case KernelKind::Map:
       emitMapKernel(body);

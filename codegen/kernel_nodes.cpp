@@ -69,6 +69,16 @@ static llvm::Constant* tableOf(llvm::Module& module, llvm::Type* type, const Lit
 }
 
 KernelBody::Value KernelBody::evaluate(int nodeNumber) {
+  const std::int64_t op = kernel_.nodes[static_cast<std::size_t>(nodeNumber)].op;
+  if (!places_ || op < 0) return evaluateHere(nodeNumber);
+  const llvm::DebugLoc before = ir_.getCurrentDebugLocation();
+  ir_.SetCurrentDebugLocation(places_(op));
+  Value made = evaluateHere(nodeNumber);
+  ir_.SetCurrentDebugLocation(before);
+  return made;
+}
+
+KernelBody::Value KernelBody::evaluateHere(int nodeNumber) {
   const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
   switch (node.kind) {
     case NodeKind::Load:

@@ -61,8 +61,9 @@ struct Node {
   LinearIndex position;  // Table, Index; Gather and failing Apply: of a fault
   std::int64_t number = 1;
   std::int64_t axisStride = 0, axisSize = 0;  // Gather
-  int splitArg = -1;  // Gather: extent of the split axis; rows of other devices read as `literal`
-  int siteArg = -1;   // Gather, failing Apply
+  int splitArg = -1;     // Gather: extent of the split axis; rows of other devices read as `literal`
+  int siteArg = -1;      // Gather, failing Apply
+  std::int64_t op = -1;  // of the function: whose line this is with -g. No part of the key
 };
 
 enum class KernelKind : std::uint8_t { Map, Reduce, ArgReduce, Scatter, Random };

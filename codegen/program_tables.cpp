@@ -8,7 +8,7 @@ namespace gshard {
 
 ProgramTables::ProgramTables(const Module& module, const CommPlan* plan, const CodegenOptions& options,
                              const SourceManager& sources, const Target& target, const FixedMemory& fixed,
-                             ExtentTable& extents, llvm::Module& llvmModule)
+                             ExtentTable& extents, llvm::Module& llvmModule, DebugInfo* debug)
     : module_(module),
       plan_(plan),
       options_(options),
@@ -17,7 +17,7 @@ ProgramTables::ProgramTables(const Module& module, const CommPlan* plan, const C
       fixed_(fixed),
       extents_(extents),
       tables_(llvmModule),
-      kernels_(llvmModule, target, !options.debug),
+      kernels_(llvmModule, target, debug),
       gemms_(llvmModule, target) {}
 
 std::string describeOp(const Function& function, const Op& op) {

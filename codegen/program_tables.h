@@ -22,7 +22,8 @@ struct PlannedFunction {
 class ProgramTables {
  public:
   ProgramTables(const Module& module, const CommPlan* plan, const CodegenOptions& options, const SourceManager& sources,
-                const Target& target, const FixedMemory& fixed, ExtentTable& extents, llvm::Module& llvmModule);
+                const Target& target, const FixedMemory& fixed, ExtentTable& extents, llvm::Module& llvmModule,
+                DebugInfo* debug);
 
   void build(const std::vector<PlannedFunction>& functions);
   const std::vector<StepSummary>& steps() const { return steps_; }
@@ -49,7 +50,7 @@ class ProgramTables {
                                            const std::vector<bool>& written,
                                            const std::vector<std::size_t>& lastWriters);
   llvm::Constant* stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count);
-  llvm::Constant* kernelCall(const KernelWork& work, const PlannedFunction& planned);
+  llvm::Constant* kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned);
   llvm::Constant* gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace);
   llvm::Constant* collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
                              std::int64_t workspace);
