@@ -1,7 +1,5 @@
 // gshardc fmt: files rewritten in place, or stdin to stdout; the style itself is frontend/format.h.
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "driver/commands.h"
 #include "driver/diagnostics.h"
@@ -16,12 +14,8 @@ int runFormat(Session& session) {
     const bool filter = path == "-";
     std::optional<FileId> file;
     std::string error;
-    if (filter) {
-      std::string text(std::istreambuf_iterator<char>(std::cin), {});
-      file = session.sources().addFile("<stdin>", std::move(text));
-    } else {
-      file = session.sources().addFileFromDisk(path, error);
-    }
+    file = filter ? session.sources().addFileFromDisk("/dev/stdin", error, "<stdin>")
+                  : session.sources().addFileFromDisk(path, error);
     if (!file) {
       session.sink().emit({}, diag::FileUnreadable, path, error);
       code = kInputOutput;

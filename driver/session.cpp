@@ -41,6 +41,11 @@ bool useColor(ColorMode mode) {
          (term == nullptr || std::strcmp(term, "dumb") != 0);
 }
 
+// Text may hold a NUL of a file that is no text.
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
@@ -77,13 +82,13 @@ bool Session::flush() {
     if (silent_) continue;
     switch (options_.diagnostics) {
       case DiagnosticsFormat::Text:
-        std::fputs(renderText(diagnostic, sources_, render).c_str(), stderr);
+        print(renderText(diagnostic, sources_, render));
         break;
       case DiagnosticsFormat::Short:
-        std::fputs(renderShort(diagnostic, sources_).c_str(), stderr);
+        print(renderShort(diagnostic, sources_));
         break;
       case DiagnosticsFormat::Json:
-        std::fputs(renderJson(diagnostic, sources_).c_str(), stderr);
+        print(renderJson(diagnostic, sources_));
         break;
       case DiagnosticsFormat::Sarif:
         findings_.push_back(std::move(diagnostic));

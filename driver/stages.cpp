@@ -42,16 +42,21 @@ void stopOnErrors(Session& session) {
   if (session.flush() || session.failed()) throw Stopped{session.exitCode()};
 }
 
+bool isIr(const Session& session) {
+  return session.options().input.ends_with(".ir");
+}
+
 FileId loadInput(Session& session) {
   std::string error;
   const std::optional<FileId> file = session.sources().addFileFromDisk(session.options().input, error);
-  if (file) return *file;
+  if (file && isIr(session)) {
+    // IR text has no check of its own for this; the front end has.
+    if (const auto broken = findInvalidUtf8(session.sources().text(*file)))
+      error = "byte " + std::to_string(*broken) + " is not UTF-8 text";
+  }
+  if (file && error.empty()) return *file;
   session.sink().emit({}, diag::FileUnreadable, session.options().input, error);
   throw Stopped{kInputOutput};
-}
-
-bool isIr(const Session& session) {
-  return session.options().input.ends_with(".ir");
 }
 
 std::vector<Pass> allPasses() {

@@ -452,6 +452,12 @@ void withTree(FileId id, const SourceManager& sources, DiagSink& sink,
 std::unique_ptr<ast::File> parseFile(FileId id, const SourceManager& sources, DiagSink& sink) {
   auto file = std::make_unique<ast::File>();
   file->id = id;
+  // A token takes a hundred times its text; what a person or a generator writes stays far below.
+  constexpr std::int64_t kMaxBytes = std::int64_t{2} << 20;
+  if (const auto size = static_cast<std::int64_t>(sources.text(id).size()); size > kMaxBytes) {
+    sink.emit({id, 0, 0}, diag::FileTooLarge, size, kMaxBytes);
+    return file;
+  }
   const std::optional<std::size_t> broken = findInvalidUtf8(sources.text(id));
   if (broken) {
     const std::uint32_t at = static_cast<std::uint32_t>(*broken);

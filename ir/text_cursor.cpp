@@ -131,6 +131,9 @@ Mesh IrCursor::takeMesh() {
     expectMark(":");
     axis.size = takeInt();
     if (axis.size < 1 || mesh.find(axis.name)) expected("an axis of its own name and a size of at least 1");
+    constexpr std::int64_t kMostDevices = std::int64_t{1} << 31;
+    if (axis.size > kMostDevices || mesh.devices() > kMostDevices / axis.size)
+      expected("a mesh of at most 2147483648 devices");
     mesh.axes.push_back(std::move(axis));
   } while (acceptMark(","));
   expectMark("]");

@@ -23,6 +23,18 @@ static Failure unwritable(const std::string& path) {
   return failure(kExitIo, diag::FileUnwritable, path, std::string(std::strerror(errno)));
 }
 
+// What a machine can hold: a file or a packed stream beyond that is refused before it takes all memory. Devices such as
+// /dev/zero have no end at all.
+static std::size_t mostBytes() {
+  static const std::size_t most =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE)) / 2;
+  return most;
+}
+
+static Failure tooLarge(const std::string& path) {
+  return failure(kExitIo, diag::FileUnreadable, path, std::string("it is larger than half the memory of this machine"));
+}
+
 Bytes readFile(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw unreadable(path);
@@ -33,9 +45,19 @@ Bytes readFile(const std::string& path) {
     close(file);
     throw failed;
   }
+  if (S_ISCHR(info.st_mode) || static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)) > mostBytes()) {
+    close(file);
+    throw S_ISCHR(info.st_mode)
+        ? failure(kExitIo, diag::FileUnreadable, path, std::string("it is a device, which need not end"))
+        : tooLarge(path);
+  }
   Bytes bytes(static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)));
   std::size_t done = 0;
   while (true) {
+    if (done > mostBytes()) {
+      close(file);
+      throw tooLarge(path);
+    }
     if (done == bytes.size()) bytes.resize(bytes.size() + 65536);  // grows while read, or a pipe
     const ssize_t count = read(file, bytes.data() + done, bytes.size() - done);
     if (count < 0 && errno == EINTR) continue;
@@ -90,6 +112,10 @@ Bytes gunzip(const Bytes& packed, const std::string& path) {
     // Members are at most as long as what is left; avail_in is 32 bits wide.
     int status = Z_OK;
     while (status == Z_OK || status == Z_BUF_ERROR) {
+      if (used > mostBytes()) {
+        inflateEnd(&stream);
+        throw tooLarge(path);
+      }
       const std::size_t piece = std::min<std::size_t>(packed.size() - position, std::size_t{1} << 30);
       if (piece == 0) break;
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + position));

@@ -13,9 +13,18 @@ struct Overloaded : Fs... {
   using Fs::operator()...;
 };
 
-std::string printItems(const std::vector<Datum>& items) {
+std::string printed(const Datum& datum, std::int64_t& room);
+
+// Nested lists share parts and may have more leaves than any text: after `room` items the rest is left out.
+std::string printItems(const std::vector<Datum>& items, std::int64_t& room) {
   std::vector<std::string> parts;
-  for (const Datum& item : items) parts.push_back(printDatum(item));
+  for (const Datum& item : items) {
+    if (--room < 0) {
+      parts.emplace_back("…");
+      break;
+    }
+    parts.push_back(printed(item, room));
+  }
   return join(parts, ", ");
 }
 }  // namespace
@@ -52,6 +61,12 @@ double numberOf(const Datum& number) {
 }
 
 std::string printDatum(const Datum& datum) {
+  std::int64_t room = 1'000'000;
+  return printed(datum, room);
+}
+
+namespace {
+std::string printed(const Datum& datum, std::int64_t& room) {
   return std::visit(
       Overloaded{[](const ErrorDatum&) -> std::string { return "?"; },
                  [](const NoneDatum&) -> std::string { return "none"; },
@@ -62,8 +77,8 @@ std::string printDatum(const Datum& datum) {
                  [](const DTypeDatum& d) { return std::string(dtypeName(d.value)); },
                  [](const AxisDatum& d) { return d.name; },
                  [](const RangeDatum& d) { return std::to_string(d.low) + ".." + std::to_string(d.high); },
-                 [](const ListDatum& d) { return "[" + printItems(*d.items) + "]"; },
-                 [](const TupleDatum& d) { return "(" + printItems(*d.items) + ")"; },
+                 [&](const ListDatum& d) { return "[" + printItems(*d.items, room) + "]"; },
+                 [&](const TupleDatum& d) { return "(" + printItems(*d.items, room) + ")"; },
                  [](const TensorDatum& d) { return printType(d.type); },
                  [](const ChoiceDatum&) -> std::string { return "where(…)"; },
                  [](const ParameterDatum&) -> std::string { return "param"; },
@@ -78,6 +93,7 @@ std::string printDatum(const Datum& datum) {
                  [](const Given& d) -> std::string { return d == Given::Step ? "step" : "steps"; }},
       datum.node);
 }
+}  // namespace
 
 std::string kindOf(const Datum& datum) {
   return std::visit(Overloaded{[](const ErrorDatum&) -> std::string { return "unknown"; },

@@ -105,6 +105,8 @@ Datum Elaborator::givenName(std::string_view name) {
 
 std::vector<std::string> Elaborator::namesInScope(Scope& scope) const {
   std::vector<std::string> names;
+  // For proposals, which nobody reads after the first hundred; comparing all names each time would take the square.
+  if (sink_.errors() > 100) return names;
   for (Scope* at = &scope; at != nullptr; at = at->parent()) {
     for (const Binding& binding : at->bindings()) names.push_back(binding.name);
   }

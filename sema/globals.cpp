@@ -235,8 +235,10 @@ bool Elaborator::chooseMesh(std::optional<std::int64_t> devices) {
     for (const ast::MeshDecl::Axis& axis : decl->axes) {
       const std::optional<std::int64_t> size = evalInt(*axis.size, scope, "the size of a mesh axis");
       if (!size) return false;
-      if (*size < 1) {
-        sink_.emit(axis.size->range, diag::MeshAxisSize, axis.name.text, *size);
+      constexpr std::int64_t kMostDevices = std::int64_t{1} << 31;
+      if (*size < 1 || *size > kMostDevices || written.devices() > kMostDevices / *size) {
+        DiagBuilder builder = sink_.emit(axis.size->range, diag::MeshAxisSize, axis.name.text, *size);
+        if (*size >= 1) builder.note("a mesh has at most 2147483648 devices");
         return false;
       }
       const auto known = program_.main->globals.find(axis.name.text);

@@ -2,6 +2,7 @@
 #include "sema/operators.h"
 
 #include <cmath>
+#include <set>
 
 #include "sema/diagnostics.h"
 #include "support/check.h"
@@ -186,6 +187,15 @@ RowsUse rowsOf(const Datum& number) {
   return RowsUse::None;
 }
 
+// Lists and strings double in a loop: sixty rounds would be more than any memory.
+constexpr std::size_t kMostElements = 1'000'000;
+
+static Datum tooLong(std::size_t length, const char* kind, SourceRange range, DiagSink& sink) {
+  sink.emit(range, diag::ValueTooLong, std::string(kind), static_cast<std::int64_t>(length),
+            static_cast<std::int64_t>(kMostElements));
+  return {};
+}
+
 std::optional<Datum> foldBinary(BinaryOp op, const Datum& left, const Datum& right, const OperandRanges& ranges,
                                 DiagSink& sink) {
   const auto* a = left.as<IntDatum>();
@@ -199,13 +209,19 @@ std::optional<Datum> foldBinary(BinaryOp op, const Datum& left, const Datum& rig
       const auto* list = left.as<ListDatum>();
       const auto* other = right.as<ListDatum>();
       if (list != nullptr && other != nullptr) {
+        const std::size_t length = list->items->size() + other->items->size();
+        if (length > kMostElements) return tooLong(length, "list", ranges.whole, sink);
         std::vector<Datum> items = *list->items;
         items.insert(items.end(), other->items->begin(), other->items->end());
         return makeList(std::move(items));
       }
       const auto* text = left.as<StringDatum>();
       const auto* tail = right.as<StringDatum>();
-      if (text != nullptr && tail != nullptr) return Datum(StringDatum{text->value + tail->value});
+      if (text != nullptr && tail != nullptr) {
+        const std::size_t length = text->value.size() + tail->value.size();
+        if (length > kMostElements) return tooLong(length, "string", ranges.whole, sink);
+        return Datum(StringDatum{text->value + tail->value});
+      }
     }
     return std::nullopt;
   }
@@ -252,7 +268,13 @@ Datum integerPower(const TensorDatum& x, std::int64_t exponent, SourceRange rang
 
 }  // namespace
 
-std::optional<bool> equalDatums(const Datum& left, const Datum& right) {
+namespace {
+
+// Lists that were compared and found equal. Nested lists share parts: `s = [s, s]` sixty times over is small in memory
+// and has more leaves than could ever be walked.
+using ListPair = std::pair<const void*, const void*>;
+
+std::optional<bool> equalParts(const Datum& left, const Datum& right, std::set<ListPair>& known) {
   if (left.is<NoneDatum>() || right.is<NoneDatum>()) return left.is<NoneDatum>() && right.is<NoneDatum>();
   if (const auto *a = left.as<IntDatum>(), *b = right.as<IntDatum>(); a != nullptr && b != nullptr)
     return a->value == b->value;
@@ -268,11 +290,21 @@ std::optional<bool> equalDatums(const Datum& left, const Datum& right) {
   const auto *a = left.as<ListDatum>(), *b = right.as<ListDatum>();
   if (a == nullptr || b == nullptr) return std::nullopt;
   if (a->items->size() != b->items->size()) return false;
+  const ListPair pair = {a->items.get(), b->items.get()};
+  if (known.contains(pair)) return true;
   for (std::size_t i = 0; i < a->items->size(); ++i) {
-    const std::optional<bool> equal = equalDatums((*a->items)[i], (*b->items)[i]);
+    const std::optional<bool> equal = equalParts((*a->items)[i], (*b->items)[i], known);
     if (!equal || !*equal) return equal;
   }
+  known.insert(pair);
   return true;
+}
+
+}  // namespace
+
+std::optional<bool> equalDatums(const Datum& left, const Datum& right) {
+  std::set<ListPair> known;
+  return equalParts(left, right, known);
 }
 
 Datum foldDivision(IntegerDivision kind, const Datum& left, const Datum& right, SourceRange range, DiagSink& sink) {

@@ -69,6 +69,15 @@ std::string diagArgument(double value) {
   return formatNumber(value);
 }
 
+// A name of a megabyte would hide what is said of it.
+static std::string shortened(const std::string& argument) {
+  constexpr std::size_t kLongest = 1000;
+  if (argument.size() <= kLongest) return argument;
+  std::size_t end = kLongest / 2;
+  while (end > 0 && (static_cast<unsigned char>(argument[end]) & 0xC0u) == 0x80u) --end;
+  return argument.substr(0, end) + "…";
+}
+
 Diagnostic makeDiagnostic(SourceRange range, const char* code, Severity severity, const char* name, const char* text,
                           const std::vector<std::string>& arguments) {
   Diagnostic result;
@@ -82,7 +91,7 @@ Diagnostic makeDiagnostic(SourceRange range, const char* code, Severity severity
       result.message += *p++;
     } else if (p[0] == '{' && p[1] == '}') {
       GSHARD_CHECK(next < arguments.size(), std::string("too few arguments for ") + code);
-      result.message += arguments[next++];
+      result.message += shortened(arguments[next++]);
       ++p;
     } else {
       result.message += *p;

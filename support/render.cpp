@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kTabWidth = 4;
 constexpr std::size_t kTagColumn = 74;  // where [machine-applicable] stands when there is room
 constexpr std::size_t kMaxPreviewLines = 8;
+constexpr std::size_t kMaxColumns = 400;  // of a source line; a longer one (made by a program) is cut around its mark
+constexpr std::size_t kBeforeMark = 60;
 
 enum class Style { Plain, Gutter, Error, Warning, Remark, Secondary, Added, Bold };
 
@@ -84,6 +86,37 @@ ShownLine showLine(std::string_view line) {
   shown.columnOf.push_back(column);
   return shown;
 }
+
+// The columns of a long line that are shown, and the text of them.
+struct Crop {
+  std::size_t low = 0, high = 0;
+  std::size_t shift = 0;  // what stands in front of them
+
+  Crop(const ShownLine& line, std::size_t mark) {
+    const std::size_t columns = line.columnOf.back();
+    high = columns;
+    if (columns <= kMaxColumns) return;
+    low = std::min(mark, columns) > kBeforeMark ? std::min(mark, columns) - kBeforeMark : 0;
+    high = std::min(columns, low + kMaxColumns);
+    shift = low > 0 ? 1 : 0;
+  }
+
+  std::size_t column(std::size_t at) const { return std::clamp(at, low, high) - low + shift; }
+
+  // Every code point of a shown line has one column.
+  std::string text(const std::string& shown) const {
+    std::string result = shift > 0 ? "…" : "";
+    std::size_t at = 0;
+    bool cut = false;
+    for (const char c : shown) {
+      const bool starts = (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
+      if (starts) ++at;
+      if (at > low && at <= high) result += c;
+      cut = cut || at > high;
+    }
+    return cut ? result + "…" : result;
+  }
+};
 
 struct Mark {
   std::size_t begin = 0;
@@ -192,7 +225,14 @@ class TextRenderer {
         out_ += '\n';
       }
       previous = line;
-      sourceLine(line, showLine(sources_.lineText(file, line)).text);
+      const ShownLine shown = showLine(sources_.lineText(file, line));
+      const auto primary = std::find_if(marks.begin(), marks.end(), [](const Mark& mark) { return mark.primary; });
+      const Crop crop(shown, primary != marks.end() ? primary->begin : marks.front().begin);
+      for (Mark& mark : marks) {
+        mark.begin = crop.column(mark.begin);
+        mark.end = std::max(mark.begin + 1, crop.column(mark.end));
+      }
+      sourceLine(line, crop.text(shown.text));
       markRows(marks);
     }
   }
@@ -323,12 +363,18 @@ class TextRenderer {
     for (const std::string& line : splitText(text, '\n')) {
       if (++count > kMaxPreviewLines) break;
       const ShownLine shown = showLine(line);
-      sourceLine(number++, shown.text);
+      std::size_t first = shown.columnOf.back();
+      for (const auto& [begin, end] : added) {
+        if (begin >= start && begin <= start + line.size()) first = std::min(first, shown.columnOf[begin - start]);
+      }
+      const Crop crop(shown, first);
+      sourceLine(number++, crop.text(shown.text));
       MarkRow row;
       for (const auto& [begin, end] : added) {
         const std::size_t from = std::clamp(begin, start, start + line.size()) - start;
         const std::size_t to = std::clamp(end, start, start + line.size()) - start;
-        for (std::size_t c = shown.columnOf[from]; c < shown.columnOf[to]; ++c) row.put(c, '~', Style::Added);
+        for (std::size_t c = crop.column(shown.columnOf[from]); c < crop.column(shown.columnOf[to]); ++c)
+          row.put(c, '~', Style::Added);
       }
       if (!row.cells.empty()) writeRow(row);
       start += line.size() + 1;

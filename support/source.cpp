@@ -14,7 +14,7 @@
 namespace gshard {
 
 // Offsets are 32 bits; half of that leaves room for ranges built by adding.
-static constexpr std::size_t kMaxFileBytes = std::size_t{1} << 31;
+static constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;  // far beyond any program, far below any memory
 
 SourceRange join(SourceRange first, SourceRange last) {
   if (!first.known()) return last;
@@ -23,7 +23,7 @@ SourceRange join(SourceRange first, SourceRange last) {
 }
 
 FileId SourceManager::addFile(std::string name, std::string text) {
-  GSHARD_CHECK(text.size() < kMaxFileBytes, "source text of 2 GiB or more");
+  GSHARD_CHECK(text.size() < kMaxFileBytes, "source text of 64 MiB or more");
   Entry& entry = files_.emplace_back(Entry{std::move(name), std::move(text), {0}});
   for (std::size_t i = 0; i < entry.text.size(); ++i) {
     if (entry.text[i] == '\n') entry.lineStarts.push_back(static_cast<std::uint32_t>(i + 1));
@@ -48,7 +48,7 @@ std::optional<FileId> SourceManager::addFileFromDisk(const std::string& path, st
   while ((got = std::fread(block, 1, sizeof block, file.get())) > 0) {
     text.append(block, got);
     if (text.size() >= kMaxFileBytes) {
-      error = "is larger than 2 GiB";
+      error = "is larger than 64 MiB";
       return std::nullopt;
     }
   }
