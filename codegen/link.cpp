@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 
 #include "codegen/codegen.h"
@@ -102,6 +103,9 @@ bool linkExecutable(const std::vector<std::string>& objects, const std::string& 
   if (!options.debug) command.push_back("-Wl,--strip-debug");
   command.insert(command.end(), {"-o", executable.path()});
   for (const TemporaryFile& file : files) command.push_back(file.path());
+  // Where the binary finds the MPI transport when started by mpirun: beside the archive, or moved along with it.
+  const std::string folder = std::filesystem::path(options.runtimeArchive).parent_path().string();
+  command.push_back("-Wl,-rpath," + folder + ":$ORIGIN");
   command.insert(command.end(), {options.runtimeArchive, "-lz", "-lpthread", "-ldl", "-lm"});
   const int status = runProgram(command);
   if (status != 0) {

@@ -44,6 +44,28 @@ std::string pathOf(const Session& session, const std::pair<std::string, std::str
   return stem;
 }
 
+// A rule as C compilers write with -MF: the output, and every file that was read.
+std::string dependencyRule(const Session& session, const std::string& output) {
+  const auto escaped = [](const std::string& name) {
+    std::string text;
+    for (const char c : name) {
+      if (c == ' ' || c == '#' || c == '\\') text += '\\';
+      if (c == '$') text += '$';
+      text += c;
+    }
+    return text;
+  };
+  // Messages name the standard library's files "stdlib/nn.gsd", wherever they lie.
+  const std::string stdlib = findInstallation().stdlib;
+  std::string rule = escaped(output) + ":";
+  for (std::size_t i = 0; i < session.sources().fileCount(); ++i) {
+    std::string name = session.sources().name(FileId{static_cast<std::uint32_t>(i)});
+    if (name.starts_with("stdlib/") && fs::exists(stdlib + name.substr(6))) name = stdlib + name.substr(6);
+    rule += " \\\n  " + escaped(name);
+  }
+  return rule + "\n";
+}
+
 }  // namespace
 
 int runCompile(Session& session) {
@@ -91,6 +113,11 @@ int runCompile(Session& session) {
       if (!built) built = buildOutputs(session, spmd());
       write(item, kind == "obj" ? built->object : kind == "asm" ? built->assembly : built->llvmIr);
     }
+  }
+  if (const Options& options = session.options(); !options.depfile.empty()) {
+    const std::string target =
+        options.depfileTarget.empty() ? pathOf(session, kinds.front(), kinds.size()) : options.depfileTarget;
+    if (!writeFile(options.depfile, dependencyRule(session, target), session.sink())) throw Stopped{kInputOutput};
   }
   return kOk;
 }

@@ -4,11 +4,32 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "driver/option_table.h"
 #include "driver/version.h"
 #include "support/parse_bytes.h"
 #include "support/text.h"
 
 namespace gshard {
+
+static constexpr CommandRow kCommands[] = {
+    {"", Command::Compile, "compile models with split annotations into one SPMD program for any number of devices"},
+    {"run", Command::Run, "compile into the cache and run"},
+    {"check", Command::Check, "report what is wrong with a program, and compile nothing"},
+    {"explain", Command::Explain, "say per line how a program is split and what it communicates, or what a code means"},
+    {"verify", Command::Verify, "compare the results on several device counts with one device"},
+    {"fmt", Command::Format, "lay out files in the one style"},
+};
+
+std::span<const CommandRow> commandRows() {
+  return kCommands;
+}
+
+const CommandRow& commandOf(const std::string& word) {
+  for (const CommandRow& row : kCommands) {
+    if (row.word == word) return row;
+  }
+  return kCommands[0];
+}
 
 namespace {
 
@@ -50,27 +71,6 @@ void addWarning(Options& options, const std::string& text) {
   } else {
     throw CLI::ValidationError("-W", "`-W" + text + "`: known are -Werror and -Wno-NAME");
   }
-}
-
-struct CommandRow {
-  std::string_view word;
-  Command command;
-  std::string_view does;
-};
-constexpr CommandRow kCommands[] = {
-    {"", Command::Compile, "compile models with split annotations into one SPMD program for any number of devices"},
-    {"run", Command::Run, "compile into the cache and run"},
-    {"check", Command::Check, "report what is wrong with a program, and compile nothing"},
-    {"explain", Command::Explain, "say per line how a program is split and what it communicates, or what a code means"},
-    {"verify", Command::Verify, "compare the results on several device counts with one device"},
-    {"fmt", Command::Format, "lay out files in the one style"},
-};
-
-const CommandRow& commandOf(const std::string& word) {
-  for (const CommandRow& row : kCommands) {
-    if (row.word == word) return row;
-  }
-  return kCommands[0];
 }
 
 void addLayout(CLI::App& app, Options& options) {
@@ -175,7 +175,7 @@ void addPasses(CLI::App& app, Options& options) {
 
 void addCodegen(CLI::App& app, Options& options) {
   app.add_option("-O", options.optimization, "0 to 3 (default 3)")->check(CLI::Range(0, 3))->group("Optimisation");
-  app.add_flag("-g", options.debug, "keep kernels per source line")->group("Optimisation");
+  app.add_flag("-g", options.debug, "line tables: debuggers show the .gsd source; kernels are kept per line")->group("Optimisation");
   app.add_option("--threads", options.threads, "threads per device (default 1)")
       ->check(CLI::Range(1, 1024))
       ->group("Optimisation");
@@ -184,11 +184,13 @@ void addCodegen(CLI::App& app, Options& options) {
       ->group("Optimisation");
 }
 
-bool isCommand(const std::string& word) {
+}  // namespace
+
+static bool isCommand(const std::string& word) {
   return !word.empty() && commandOf(word).word == word;
 }
 
-std::vector<std::string> commandWords() {
+static std::vector<std::string> commandWords() {
   std::vector<std::string> words;
   for (const CommandRow& row : kCommands) {
     if (!row.word.empty()) words.emplace_back(row.word);
@@ -201,6 +203,7 @@ void fillApp(CLI::App& app, const std::string& word, Options& options) {
   const CommandRow& row = commandOf(word);
   options.command = row.command;
   app.name(row.word.empty() ? "gshardc" : "gshardc " + word);
+  app.description("gshardc: " + std::string(row.does) + ".");
   app.set_help_flag("-h,--help", "this text");
   const auto input = [&](const char* what) { app.add_option("file", options.input, what)->required(); };
   switch (row.command) {
@@ -217,6 +220,10 @@ void fillApp(CLI::App& app, const std::string& word, Options& options) {
                for (const std::string& text : all) addEmit(options, text);
              },
              "KIND[=PATH],…: ast ir sharded-ir spmd-ir comm-plan llvm-ir asm obj exe (default exe)")
+          ->group("Output");
+      app.add_option("--depfile", options.depfile, "also write a Makefile rule that names every file read (also -MF)")
+          ->group("Output");
+      app.add_option("--depfile-target", options.depfileTarget, "target of that rule (also -MT; default: the output)")
           ->group("Output");
       app.set_version_flag("--version", versionText());
       app.footer(kExamples);
@@ -271,14 +278,15 @@ void fillApp(CLI::App& app, const std::string& word, Options& options) {
   }
 }
 
-}  // namespace
-
 std::optional<int> parseOptions(int argc, char** argv, Options& options) {
   const std::string word = argc > 1 ? argv[1] : "";
-  const std::string does(commandOf(word).does);
-  CLI::App app("gshardc: " + does + ".");
+  CLI::App app;
   if (word == "--version") {
     std::fputs(versionText().c_str(), stdout);
+    return 0;
+  }
+  if (word == "--man") {
+    std::fputs(manPage(argc > 2 ? argv[2] : "").c_str(), stdout);
     return 0;
   }
   fillApp(app, word, options);
@@ -293,7 +301,8 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
       for (int rest = i + 1; rest < argc; ++rest) options.arguments.emplace_back(argv[rest]);
       break;
     }
-    words.emplace_back(argv[i]);
+    const std::string given = argv[i];  // C compilers' names, which CLI11 would split
+    words.emplace_back(given == "-MF" ? "--depfile" : given == "-MT" ? "--depfile-target" : given);
   }
   std::reverse(words.begin(), words.end());
   try {

@@ -33,6 +33,7 @@ struct Options {
 
   // Output and optimisation
   std::vector<std::pair<std::string, std::string>> emit;  // kind, path (empty: by default)
+  std::string depfile, depfileTarget;
   std::string target, cpu;
   int optimization = 3;
   bool debug = false;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/program/program.h"
 
@@ -165,6 +166,41 @@ TEST(Fix, LeavesASoundProgramAlone) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(fs::last_write_time(file), before);
+}
+
+// One table makes both: what --help lists is in the man page.
+TEST(Man, HasEveryOptionOfHelp) {
+  for (const std::string command : {"", "run", "check", "explain", "verify", "fmt"}) {
+    const Outcome help = gshardc(command.empty() ? Words{"--help"} : Words{command, "--help"});
+    const Outcome page = gshardc(command.empty() ? Words{"--man"} : Words{"--man", command});
+    ASSERT_EQ(page.code, 0);
+    EXPECT_TRUE(page.out.starts_with(".TH GSHARDC")) << page.out.substr(0, 100);
+    std::size_t options = 0;
+    std::istringstream lines(help.out);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t at = line.find("--");
+      if (!line.starts_with("  -") || at == std::string::npos) continue;
+      std::string name;
+      for (const char c : line.substr(at, line.find_first_of(" ,", at) - at))
+        name += c == '-' ? std::string("\\-") : std::string(1, c);
+      EXPECT_NE(page.out.find(name), std::string::npos) << command << ": " << name;
+      ++options;
+    }
+    EXPECT_GE(options, 4u) << help.out;
+  }
+}
+
+TEST(Depfile, NamesEveryFileThatWasRead) {
+  const Scratch scratch;
+  scratch.write("part.gsd", "fn twice(x: f32[4]) -> f32[4] { return x + x }\n");
+  scratch.write("a b.gsd", "import part\nentry fn f(x: f32[4]) -> f32[4] { return part.twice(x) }\n");
+  const Outcome outcome =
+      gshardc({"a b.gsd", "--emit=ir", "-o", "out.ir", "-MF", "out.d", "-MT", "some/out.ir"}, scratch.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.all();
+  const std::string rule = readFile(scratch.file("out.d"));
+  EXPECT_TRUE(rule.starts_with("some/out.ir:")) << rule;
+  for (const char* part : {"a\\ b.gsd", "part.gsd", "prelude.gsd"})
+    EXPECT_NE(rule.find(part), std::string::npos) << part << "\n" << rule;
 }
 
 }  // namespace

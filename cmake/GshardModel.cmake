@@ -1,0 +1,55 @@
+# add_gsd_model(NAME SOURCE FILE.gsd [EXECUTABLE] [MESH data=2,model=2] [DEVICES n] [THREADS n] [LAYOUT FILE]
+#               [DEFINES name=value ...] [INCLUDES folder ...] [PLATFORM p] [OPT 0..3] [OPTIONS ...])
+#
+# A target NAME that compiles the program, again when one of its files changes (imports and the standard library, too).
+# The executable is ${CMAKE_CURRENT_BINARY_DIR}/gsd_models/NAME; the target's property GSD_EXECUTABLE holds its path.
+function(add_gsd_model name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EXECUTABLE;STATIC;SHARED" "SOURCE;MESH;DEVICES;THREADS;LAYOUT;PLATFORM;OPT"
+                        "DEFINES;INCLUDES;OPTIONS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "add_gsd_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_SOURCE)
+    message(FATAL_ERROR "add_gsd_model(${name}): SOURCE FILE.gsd is missing")
+  endif()
+  if(arg_STATIC OR arg_SHARED)
+    message(FATAL_ERROR "add_gsd_model(${name}): this version makes executables, no libraries")
+  endif()
+  cmake_path(ABSOLUTE_PATH arg_SOURCE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(flags)
+  if(arg_MESH)
+    list(APPEND flags --mesh "${arg_MESH}")
+  endif()
+  if(arg_DEVICES)
+    list(APPEND flags --devices "${arg_DEVICES}")
+  endif()
+  if(arg_THREADS)
+    list(APPEND flags --threads "${arg_THREADS}")
+  endif()
+  if(arg_PLATFORM)
+    list(APPEND flags --platform "${arg_PLATFORM}")
+  endif()
+  if(DEFINED arg_OPT)
+    list(APPEND flags "-O${arg_OPT}")
+  endif()
+  if(arg_LAYOUT)
+    cmake_path(ABSOLUTE_PATH arg_LAYOUT BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND flags --layout "${arg_LAYOUT}")
+  endif()
+  foreach(define IN LISTS arg_DEFINES)
+    list(APPEND flags -D "${define}")
+  endforeach()
+  foreach(folder IN LISTS arg_INCLUDES)
+    cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND flags -I "${folder}")
+  endforeach()
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/gsd_models/${name}")  # not NAME itself: Ninja would take it for the target
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/gsd_models")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND gshard::gshardc "${arg_SOURCE}" -o "${output}" -MF "${output}.d" -MT "${output}" ${flags} ${arg_OPTIONS}
+    DEPENDS "${arg_SOURCE}" gshard::gshardc
+    DEPFILE "${output}.d"
+    COMMENT "compiling ${name}" VERBATIM)
+  add_custom_target(${name} ALL DEPENDS "${output}")
+  set_target_properties(${name} PROPERTIES GSD_EXECUTABLE "${output}")
+endfunction()
