@@ -76,6 +76,8 @@ GemmDesc describe(const FunctionViews& views, const Op& op, const Contraction& c
   GemmDesc desc;
   const Layout& result = views.layout(op.results[0]);
   desc.element = result.dtype == DType::F64 ? GemmElement::F64 : GemmElement::F32;
+  const DType read = views.layout(op.operands[0]).dtype;
+  desc.source = read == DType::BF16 ? GemmSource::BF16 : read == DType::F16 ? GemmSource::F16 : GemmSource::Element;
   const std::size_t count = contraction.letters.size();
   const std::string& left = contraction.spec.operands[0];
   const std::string& right = contraction.spec.operands[1];
@@ -119,9 +121,8 @@ bool isProduct(const FunctionViews& views, std::size_t number) {
   if (op.operands.size() != 2) return false;
   const DType dtype = views.layout(op.results[0]).dtype;
   if (dtype != DType::F32 && dtype != DType::F64) return false;
-  for (const ValueId operand : op.operands) {
-    if (views.layout(operand).dtype != dtype) return false;
-  }
+  const DType read = views.layout(op.operands[0]).dtype;
+  if (accumulatorOf(read) != dtype || views.layout(op.operands[1]).dtype != read) return false;
   const Contraction contraction(views.view(number));
   std::int64_t rows = 1, columns = 1, sum = 1, batch = 1;
   for (const std::string& operand : contraction.spec.operands) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/tensor.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -84,11 +85,18 @@ LinearIndex ExpressionBuilder::globalIndex(const Layout& layout, const DimMap& m
   return index;
 }
 
+// Lanes are wider than some dtypes: what they hold must be a value of the dtype, as after a load.
+static void fitLiteral(Node& node) {
+  for (double& value : node.literal.floats) value = roundTo(node.dtype, value);
+  for (std::int64_t& value : node.literal.ints) value = wrapTo(node.dtype, value);
+}
+
 int ExpressionBuilder::constant(DType dtype, double value) {
   Node node;
   node.kind = NodeKind::Constant;
   node.dtype = dtype;
   node.literal = isFloat(dtype) ? floatLiteral(value) : intLiteral(static_cast<std::int64_t>(value));
+  fitLiteral(node);
   return add(std::move(node));
 }
 
@@ -137,6 +145,7 @@ int ExpressionBuilder::literal(std::size_t number, const DimMap& dims) {
   node.op = static_cast<std::int64_t>(number);
   if (op.kind == OpKind::Constant) {
     node.literal = view.literalAttr("value");
+    fitLiteral(node);
     const bool isSplat = node.literal.ints.size() + node.literal.floats.size() == 1;
     node.kind = isSplat ? NodeKind::Constant : NodeKind::Table;
     if (!isSplat) node.position = globalIndex(layout, dims);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/recompute.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -42,6 +43,7 @@ class Fuser {
     members_.resize(ops);
     for (std::size_t i = 0; i < ops; ++i) members_[i] = {i};
     for (std::size_t i = 0; i < ops; ++i) collectUses(i);
+    orderRecomputation();
     for (const Result& result : function_.results) store(result.value);
     for (const Argument& argument : function_.arguments) plan_.stored[argument.value.index] = true;
     // Views that somebody needs side by side are copied out by kernels of their own.
@@ -159,6 +161,20 @@ class Fuser {
         resultIsStored();
         for (const ValueId operand : op.operands) readDense(number, operand);
         return;
+    }
+  }
+
+  // What backward recomputes runs after what stands before it, the cotangent that needs it: computed with the forward
+  // ops whose results it reads, it would lie in memory from there on.
+  void orderRecomputation() {
+    std::size_t previous = kNone;
+    for (std::size_t i = 0; i < function_.ops.size(); ++i) {
+      const OpClass kind = views_.info(i).kind;
+      if (kind == OpClass::View || kind == OpClass::Alias || kind == OpClass::Literal) continue;
+      if (recomputeIdOf(function_.ops[i]) == 0)
+        previous = i;
+      else if (previous != kNone)
+        successors_[previous].push_back({i, true});
     }
   }
 

@@ -23,8 +23,11 @@ class Module;
 
 namespace gshard {
 
-// Operands and result have one element type. Other dtypes are loop nests.
+// The type of result and arithmetic. Other dtypes are loop nests.
 enum class GemmElement : std::uint8_t { F32, F64 };
+// The type of both operands in memory: that of the result, or 16 bits that are widened, exactly, while they are packed.
+enum class GemmSource : std::uint8_t { Element, BF16, F16 };
+std::int64_t sourceBytes(GemmElement element, GemmSource source);
 
 // Which role a letter plays; derived from where it occurs: A, B and C: Batch; A and C: Rows (M); B and C: Columns (N);
 // A and B: Sum (K). A letter that occurs in one operand only and not in C must be reduced by the caller first.
@@ -44,6 +47,7 @@ struct GemmLetter {
 
 struct GemmDesc {
   GemmElement element = GemmElement::F32;
+  GemmSource source = GemmSource::Element;
   std::vector<GemmLetter> letters;  // in any order; groups may be empty (an outer product, a dot product)
   bool addToC = false;              // C += A * B
   // Name of a function `gshard_rt_gemm_epilogue` in the module, or empty. It sees the core product's rows and columns
@@ -71,6 +75,7 @@ enum class GemmAccess : std::uint8_t { Packed, InPlace };
 // fused multiply-adds over k in ascending order (outer sum loops first), whatever tile, block, thread or place.
 struct GemmPlan {
   GemmElement element = GemmElement::F32;
+  GemmSource source = GemmSource::Element;
   bool addToC = false;
   std::string epilogue;
   bool swapped = false;  // A and B were exchanged so that the result's columns are adjacent; m, n, loops are after it

@@ -21,19 +21,17 @@ class DescriptorBuilder {
     auto* type = llvm::PointerType::getUnqual(module_.getContext());
     fields_.push_back(value ? value : llvm::ConstantPointerNull::get(type));
   }
-  void strides(const GemmSide& side, std::int64_t bytes) {
-    integer(side.strideA * bytes);
-    integer(side.strideB * bytes);
-    integer(side.strideC * bytes);
-  }
-  void side(const GemmSide& side, std::int64_t bytes) {
+  void side(const GemmSide& side, const GemmPlan& plan) {
+    const std::int64_t read = sourceBytes(plan.element, plan.source);
     integer(side.size);
-    strides(side, bytes);
+    integer(side.strideA * read);
+    integer(side.strideB * read);
+    integer(side.strideC * sourceBytes(plan.element, GemmSource::Element));
     integer(side.liveSlot);
     integer(side.liveFactor);
   }
-  void loop(const GemmLoop& loop, std::int64_t bytes) {
-    side(loop.side, bytes);
+  void loop(const GemmLoop& loop, const GemmPlan& plan) {
+    side(loop.side, plan);
     integer(loop.isSum ? 1 : 0);
   }
   llvm::Constant* finish(const std::string& name) {
@@ -104,29 +102,28 @@ static llvm::Constant* packAOf(llvm::Module& module, const Target& target, const
   if (plan.accessA == GemmAccess::InPlace || !usesHeight(plan, kind)) return nullptr;
   const std::int64_t height = heightOf(plan, kind);
   const PackMethod method = packMethod(plan.m, plan.m.strideA, plan.k.strideA);
-  return gemmPack(module, target, {plan.element, method, height, height, false});
+  return gemmPack(module, target, {plan.element, plan.source, method, height, height, false});
 }
 
 static llvm::Constant* packBOf(llvm::Module& module, const Target& target, const GemmPlan& plan, int kind) {
   if (plan.accessB == GemmAccess::InPlace || !usesWidth(plan, kind)) return nullptr;
   const std::int64_t columns = widthOf(plan, kind);
   const PackMethod method = packMethod(plan.n, plan.n.strideB, plan.k.strideB);
-  return gemmPack(module, target, {plan.element, method, columns, plan.packedWidth(columns), true});
+  return gemmPack(module, target, {plan.element, plan.source, method, columns, plan.packedWidth(columns), true});
 }
 
 llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   const std::string key = plan.key();
   if (const auto known = descriptors_.find(key); known != descriptors_.end()) return known->second;
-  const std::int64_t bytes = plan.element == GemmElement::F32 ? 4 : 8;
   GSHARD_CHECK(plan.loops.size() <= GSHARD_RT_GEMM_MAX_LOOPS, "too many loops outside a product");
 
   DescriptorBuilder fields(module_);
-  fields.integer(bytes);
+  fields.integer(sourceBytes(plan.element, GemmSource::Element));
   fields.integer(plan.swapped ? 1 : 0);
-  for (const GemmSide* side : {&plan.m, &plan.n, &plan.k}) fields.side(*side, bytes);
+  for (const GemmSide* side : {&plan.m, &plan.n, &plan.k}) fields.side(*side, plan);
   fields.integer(static_cast<std::int64_t>(plan.loops.size()));
   for (std::size_t i = 0; i < GSHARD_RT_GEMM_MAX_LOOPS; ++i) {
-    fields.loop(i < plan.loops.size() ? plan.loops[i] : GemmLoop{}, bytes);
+    fields.loop(i < plan.loops.size() ? plan.loops[i] : GemmLoop{}, plan);
   }
   for (const std::int64_t value :
        {plan.height, plan.panelsM, plan.tallPanels, plan.width, plan.panelsN, plan.lastWidth}) {
@@ -153,6 +150,7 @@ llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   llvm::Function* epilogue = plan.epilogue.empty() ? nullptr : module_.getFunction(plan.epilogue);
   GSHARD_CHECK(plan.epilogue.empty() || epilogue, "the epilogue of a product is not in the module");
   fields.pointer(epilogue);
+  fields.integer(sourceBytes(plan.element, plan.source));
   llvm::Constant* descriptor = fields.finish("gshard_gemm_" + std::to_string(descriptors_.size()));
   descriptors_.emplace(key, descriptor);
   return descriptor;

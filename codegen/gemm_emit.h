@@ -30,6 +30,7 @@ enum class PackMethod : std::uint8_t {
 // Packed element (k, line) is at k * padded + line; lines from `lines` on are zeros. Strides are arguments.
 struct PackShape {
   GemmElement element = GemmElement::F32;
+  GemmSource source = GemmSource::Element;
   PackMethod method = PackMethod::Gather;
   std::int64_t lines = 1, padded = 1;  // a line is a row of A or a column of B
   bool aligned = false;                // every packed step starts on a whole vector

@@ -1,8 +1,10 @@
 // Packing kernels: panels of an operand copied into the order in which the microkernel reads them. A transposed operand
-// costs no more than a plain one: one is a copy, the other goes through transposes in registers.
+// costs no more than a plain one: one is a copy, the other goes through transposes in registers. Elements of 16 bits
+// are widened on the way, so that kernels exist for f32 and f64 alone.
 #include <vector>
 
 #include "codegen/gemm_emit.h"
+#include "codegen/memory_lanes.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 
@@ -24,6 +26,7 @@ static const char* nameOf(PackMethod method) {
 
 static std::string symbolOf(const PackShape& shape) {
   std::string name = std::string("gshard_gemm_") + nameOf(shape.method);
+  if (shape.source != GemmSource::Element) name += shape.source == GemmSource::BF16 ? "_bf16" : "_f16";
   name += shape.element == GemmElement::F32 ? "_f32_" : "_f64_";
   name += std::to_string(shape.lines) + "_" + std::to_string(shape.padded);
   return shape.aligned ? name + "_aligned" : name;
@@ -31,11 +34,59 @@ static std::string symbolOf(const PackShape& shape) {
 
 namespace {
 
+// The operand in memory: addresses in its elements, loads as vectors of the packed type.
+class SourceReader {
+ public:
+  SourceReader(llvm::IRBuilder<>& builder, const Target& target, VectorBuilder& vectors, const PackShape& shape)
+      : builder_(builder),
+        shape_(target.shape()),
+        vectors_(vectors),
+        isWide_(shape.source == GemmSource::Element),
+        dtype_(shape.source == GemmSource::BF16 ? DType::BF16 : DType::F16),
+        elementType_(isWide_ ? vectors.elementType() : builder.getInt16Ty()) {}
+
+  std::int64_t bytes() const { return isWide_ ? vectors_.bytes() : 2; }
+
+  Value* at(Value* base, Value* index) { return builder_.CreateInBoundsGEP(elementType_, base, index); }
+  Value* at(Value* base, std::int64_t index) { return at(base, builder_.getInt64(static_cast<std::uint64_t>(index))); }
+  // May lie beyond the operand: for prefetching.
+  Value* beyond(Value* base, Value* index) { return builder_.CreateGEP(elementType_, base, index); }
+
+  // The first `count` lanes; the others are zero.
+  Value* load(Value* address, std::int64_t count) {
+    if (isWide_) return vectors_.load(address, count);
+    const std::int64_t read = std::min(count, vectors_.lanes());
+    auto* type = llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(read));
+    Value* raw = builder_.CreateAlignedLoad(type, address, llvm::Align(2));
+    if (read < vectors_.lanes()) {
+      llvm::SmallVector<int, 16> lanes;
+      for (std::int64_t lane = 0; lane < vectors_.lanes(); ++lane) {
+        lanes.push_back(static_cast<int>(std::min(lane, read)));  // `read`: the first of the zeros
+      }
+      raw = builder_.CreateShuffleVector(raw, llvm::Constant::getNullValue(type), lanes);
+    }
+    return fromMemory(builder_, shape_, dtype_, raw);
+  }
+  Value* loadElement(Value* address) {
+    if (isWide_) return vectors_.loadElement(address);
+    return fromMemory(builder_, shape_, dtype_, builder_.CreateAlignedLoad(elementType_, address, llvm::Align(2)));
+  }
+
+ private:
+  llvm::IRBuilder<>& builder_;
+  const TargetShape shape_;
+  VectorBuilder& vectors_;
+  bool isWide_;
+  DType dtype_;
+  llvm::Type* elementType_;
+};
+
 class PackEmitter {
  public:
   PackEmitter(llvm::Module& module, const Target& target, const PackShape& shape)
       : builder_(module.getContext()),
         vectors_(builder_, target, shape.element, shape.method == PackMethod::Transpose ? kSquare : 64),
+        source_(builder_, target, vectors_, shape),
         shape_(shape) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
@@ -81,7 +132,7 @@ class PackEmitter {
   Value* times(Value* value, std::int64_t factor) { return builder_.CreateMul(value, constant(factor)); }
 
   Value* sourcePanel(Value* panel) {
-    return vectors_.at(function_->getArg(2), builder_.CreateMul(times(panel, shape_.lines), strideLine_));
+    return source_.at(function_->getArg(2), builder_.CreateMul(times(panel, shape_.lines), strideLine_));
   }
   Value* packedPanel(Value* panel) {
     return vectors_.at(function_->getArg(3), builder_.CreateMul(panel, times(steps_, shape_.padded)));
@@ -98,18 +149,18 @@ class PackEmitter {
   }
 
   void copyPanels(Value* panel, std::int64_t count) {
-    Value* source = vectors_.at(function_->getArg(2), times(panel, shape_.lines));
+    Value* source = source_.at(function_->getArg(2), times(panel, shape_.lines));
     Value* packed = packedPanel(panel);
     Value* panelSize = times(steps_, shape_.padded);
     emitLoop(builder_, "copy", steps_, 1, [&](Value* k) {
-      Value* row = vectors_.at(source, builder_.CreateMul(k, strideK_));
+      Value* row = source_.at(source, builder_.CreateMul(k, strideK_));
       if (count > 1) prefetchRow(row, count * shape_.lines);
       Value* target = vectors_.at(packed, times(k, shape_.padded));
       emitLoop(builder_, "member", constant(count), 1, [&](Value* member) {
-        Value* from = vectors_.at(row, times(member, shape_.lines));
+        Value* from = source_.at(row, times(member, shape_.lines));
         Value* to = vectors_.at(target, builder_.CreateMul(member, panelSize));
         for (std::int64_t line = 0; line < shape_.lines; line += vectors_.lanes()) {
-          vectors_.store(vectors_.load(vectors_.at(from, line), shape_.lines - line), vectors_.at(to, line),
+          vectors_.store(source_.load(source_.at(from, line), shape_.lines - line), vectors_.at(to, line),
                          shape_.padded - line, shape_.aligned);
         }
       });
@@ -117,13 +168,13 @@ class PackEmitter {
   }
 
   void prefetchRow(Value* row, std::int64_t elements) {
-    Value* ahead = builder_.CreateGEP(vectors_.elementType(), row, times(strideK_, kPrefetchSteps));
-    for (std::int64_t offset = 0; offset < elements; offset += 64 / vectors_.bytes()) prefetch(ahead, offset);
+    Value* ahead = source_.beyond(row, times(strideK_, kPrefetchSteps));
+    for (std::int64_t offset = 0; offset < elements; offset += 64 / source_.bytes()) prefetch(ahead, offset);
   }
 
   // May lie beyond the operand: a prefetch reads nothing.
   void prefetch(Value* row, std::int64_t offset) {
-    Value* address = builder_.CreateGEP(vectors_.elementType(), row, constant(offset));
+    Value* address = source_.beyond(row, constant(offset));
     builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                              {address, builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});
   }
@@ -135,14 +186,14 @@ class PackEmitter {
     Value* whole = builder_.CreateAnd(steps_, constant(-vectors_.lanes()));
     const std::int64_t wholeLines = shape_.lines / vectors_.lanes() * vectors_.lanes();
     emitLoop(builder_, "squares", whole, vectors_.lanes(), [&](Value* k) {
-      Value* from = vectors_.at(source, k);
+      Value* from = source_.at(source, k);
       Value* target = vectors_.at(packed, times(k, shape_.padded));
       emitLoop(builder_, "lines", constant(wholeLines), vectors_.lanes(), [&](Value* line) {
-        transposeSquare(vectors_.at(from, builder_.CreateMul(line, strideLine_)), vectors_.at(target, line),
+        transposeSquare(source_.at(from, builder_.CreateMul(line, strideLine_)), vectors_.at(target, line),
                         vectors_.lanes(), vectors_.lanes());
       });
       for (std::int64_t line = wholeLines; line < shape_.padded; line += vectors_.lanes()) {
-        transposeSquare(vectors_.at(from, times(strideLine_, line)), vectors_.at(target, line), shape_.lines - line,
+        transposeSquare(source_.at(from, times(strideLine_, line)), vectors_.at(target, line), shape_.lines - line,
                         shape_.padded - line);
       }
     });
@@ -152,9 +203,9 @@ class PackEmitter {
   void transposeSquare(Value* source, Value* target, std::int64_t lines, std::int64_t padded) {
     std::vector<Value*> rows;
     for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
-      Value* row = vectors_.at(source, times(strideLine_, i));
-      if (i < lines) prefetch(row, kPrefetchLines * 64 / vectors_.bytes());
-      rows.push_back(i < lines ? vectors_.load(row, vectors_.lanes()) : vectors_.zero());
+      Value* row = source_.at(source, times(strideLine_, i));
+      if (i < lines) prefetch(row, kPrefetchLines * 64 / source_.bytes());
+      rows.push_back(i < lines ? source_.load(row, vectors_.lanes()) : vectors_.zero());
     }
     transpose(rows);
     for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
@@ -187,10 +238,10 @@ class PackEmitter {
   void gatherSteps(Value* source, Value* packed, Value* begin) {
     emitLoop(builder_, "gather", builder_.CreateSub(steps_, begin), 1, [&](Value* i) {
       Value* k = builder_.CreateAdd(begin, i);
-      Value* step = vectors_.at(source, builder_.CreateMul(k, strideK_));
+      Value* step = source_.at(source, builder_.CreateMul(k, strideK_));
       Value* target = vectors_.at(packed, times(k, shape_.padded));
       emitLoop(builder_, "lines", constant(shape_.lines), 1, [&](Value* line) {
-        Value* element = vectors_.loadElement(vectors_.at(step, builder_.CreateMul(line, strideLine_)));
+        Value* element = source_.loadElement(source_.at(step, builder_.CreateMul(line, strideLine_)));
         vectors_.storeElement(element, vectors_.at(target, line));
       });
       for (std::int64_t line = shape_.lines; line < shape_.padded; ++line) {
@@ -201,6 +252,7 @@ class PackEmitter {
 
   llvm::IRBuilder<> builder_;
   VectorBuilder vectors_;
+  SourceReader source_;
   const PackShape shape_;
   llvm::Function* function_ = nullptr;
   Value* steps_ = nullptr;

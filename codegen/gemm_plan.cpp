@@ -302,6 +302,7 @@ static GemmAccess accessOfB(const TargetShape& shape, const GemmPlan& plan) {
 }
 
 static void chooseAccess(const TargetShape& shape, GemmPlan& plan) {
+  if (plan.source != GemmSource::Element) return;  // packed, as they are widened on the way
   plan.accessA = accessOfA(plan);
   plan.accessB = accessOfB(shape, plan);
   const std::int64_t bytesB = plan.k.size * plan.n.size * elementBytes(plan.element);
@@ -311,6 +312,7 @@ static void chooseAccess(const TargetShape& shape, GemmPlan& plan) {
 
 static bool planLetters(const GemmDesc& desc, GemmPlan& plan) {
   plan.element = desc.element;
+  plan.source = desc.source;
   plan.addToC = desc.addToC;
   plan.epilogue = desc.epilogue;
   chooseCore(groupLetters(desc), plan);
@@ -333,6 +335,10 @@ GemmPlan planGemm(const GemmDesc& desc, const TargetShape& shape) {
 }
 
 // ---- what callers ask
+
+std::int64_t sourceBytes(GemmElement element, GemmSource source) {
+  return source == GemmSource::Element ? elementBytes(element) : 2;
+}
 
 std::int64_t GemmPlan::packedWidth(std::int64_t columns) const {
   return roundUp(columns, vectorLanes);
@@ -372,6 +378,7 @@ static void appendSide(std::string& text, const GemmSide& side) {
 
 std::string GemmPlan::key() const {
   std::string text = element == GemmElement::F32 ? "f32;" : "f64;";
+  text += source == GemmSource::Element ? "" : source == GemmSource::BF16 ? "bf16;" : "f16;";
   text += addToC ? "add;" : "set;";
   text += epilogue + (swapped ? ";swapped;" : ";;");
   appendSide(text, m);

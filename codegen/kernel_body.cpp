@@ -228,8 +228,7 @@ llvm::Type* KernelBody::laneType(DType dtype) {
 }
 
 llvm::Type* KernelBody::memoryType(DType dtype) {
-  if (dtype == DType::BF16) return ir_.getInt16Ty();
-  if (dtype == DType::F16) return ir_.getHalfTy();
+  if (dtype == DType::BF16 || dtype == DType::F16) return ir_.getInt16Ty();
   return dtype == DType::U8 || dtype == DType::Bool ? ir_.getInt8Ty() : laneType(dtype);
 }
 
@@ -260,40 +259,18 @@ KernelBody::Value KernelBody::elementPointer(const Access& access, Value moreEle
   return ir_.CreateGEP(memoryType(dtype), bases_[static_cast<std::size_t>(access.buffer)], element);
 }
 
-llvm::Value* fromMemory(llvm::IRBuilder<>& ir, DType dtype, llvm::Value* raw) {
-  if (dtype == DType::Bool) return ir.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
-  if (dtype == DType::U8) return ir.CreateZExt(raw, LlvmBackend::withLanesOf(raw, ir.getInt32Ty()));
-  if (dtype == DType::F16) return ir.CreateFPExt(raw, LlvmBackend::withLanesOf(raw, ir.getFloatTy()));
-  if (dtype == DType::BF16) {
-    llvm::Value* bits = ir.CreateShl(ir.CreateZExt(raw, LlvmBackend::withLanesOf(raw, ir.getInt32Ty())), 16);
-    return ir.CreateBitCast(bits, LlvmBackend::withLanesOf(raw, ir.getFloatTy()));
-  }
-  return raw;
-}
-
-// Lanes of 16-bit floats hold values of the format, so narrowing them is exact.
-static llvm::Value* toMemory(llvm::IRBuilder<>& ir, DType dtype, llvm::Value* value) {
-  const auto lanes = [&](llvm::Type* type) { return LlvmBackend::withLanesOf(value, type); };
-  if (dtype == DType::Bool) return ir.CreateZExt(value, lanes(ir.getInt8Ty()));
-  if (dtype == DType::U8) return ir.CreateTrunc(value, lanes(ir.getInt8Ty()));
-  if (dtype == DType::F16) return ir.CreateFPTrunc(value, lanes(ir.getHalfTy()));
-  if (dtype != DType::BF16) return value;
-  llvm::Value* bits = ir.CreateLShr(ir.CreateBitCast(value, lanes(ir.getInt32Ty())), 16);
-  return ir.CreateTrunc(bits, lanes(ir.getInt16Ty()));
-}
-
 KernelBody::Value KernelBody::loadAt(const Access& access, Value moreElements) {
   const DType dtype = kernel_.buffers[static_cast<std::size_t>(access.buffer)];
   llvm::Type* scalar = memoryType(dtype);
   const llvm::Align align(static_cast<std::uint64_t>(byteSize(dtype)));
   Value pointer = elementPointer(access, moreElements);
   const std::int64_t step = scaleOfVector(access.index);
-  if (step == 0) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(scalar, pointer, align));
+  if (step == 0) return fromMemory(ir_, shape_, dtype, ir_.CreateAlignedLoad(scalar, pointer, align));
   llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
-  if (step == 1 && mask_ == nullptr) return fromMemory(ir_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
+  if (step == 1 && mask_ == nullptr) return fromMemory(ir_, shape_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
   if (step == 1) {
     Value zeros = llvm::Constant::getNullValue(vector);
-    return fromMemory(ir_, dtype, ir_.CreateMaskedLoad(vector, pointer, align, mask_, zeros));
+    return fromMemory(ir_, shape_, dtype, ir_.CreateMaskedLoad(vector, pointer, align, mask_, zeros));
   }
   Value lanes = llvm::PoisonValue::get(vector);
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
@@ -301,14 +278,14 @@ KernelBody::Value KernelBody::loadAt(const Access& access, Value moreElements) {
         scalar, ir_.CreateConstGEP1_64(scalar, pointer, static_cast<std::uint64_t>(lane * step)), align);
     lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
   }
-  return fromMemory(ir_, dtype, lanes);
+  return fromMemory(ir_, shape_, dtype, lanes);
 }
 
 void KernelBody::storeAt(const Access& access, Value value, Value moreElements) {
   const DType dtype = kernel_.buffers[static_cast<std::size_t>(access.buffer)];
   llvm::Type* scalar = memoryType(dtype);
   const llvm::Align align(static_cast<std::uint64_t>(byteSize(dtype)));
-  value = toMemory(ir_, dtype, value);
+  value = toMemory(ir_, shape_, dtype, value);
   Value pointer = elementPointer(access, moreElements);
   const std::int64_t step = scaleOfVector(access.index);
   if (step == 1 && mask_ != nullptr) {

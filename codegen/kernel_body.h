@@ -6,6 +6,7 @@
 
 #include "codegen/llvm_target.h"
 #include "codegen/loop_kernel.h"
+#include "codegen/memory_lanes.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace gshard {
@@ -15,9 +16,6 @@ llvm::Value* emitScalarFn(llvm::IRBuilder<>& builder, ScalarFn fn, DType operand
                           std::span<llvm::Value* const> operands);
 // A runtime function of abi.h's table, declared in the module.
 llvm::FunctionCallee runtimeFunction(llvm::Module& module, std::string_view name);
-
-// Lanes from what lies in memory: bool, u8 and the 16-bit floats are wider in registers.
-llvm::Value* fromMemory(llvm::IRBuilder<>& builder, DType dtype, llvm::Value* raw);
 
 class KernelBody {
  public:

@@ -91,7 +91,7 @@ KernelBody::Value KernelBody::evaluateHere(int nodeNumber) {
       llvm::Type* scalar = memoryType(kept);
       Value first = ir_.CreateGEP(scalar, tableOf(*function_.getParent(), scalar, node.literal), linear(node.position));
       const std::int64_t step = scaleOfVector(node.position);
-      if (step == 0) return fromMemory(ir_, kept, ir_.CreateLoad(scalar, first));
+      if (step == 0) return fromMemory(ir_, shape_, kept, ir_.CreateLoad(scalar, first));
       llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
       Value lanes = llvm::PoisonValue::get(vector);
       for (std::int64_t lane = 0; lane < lanes_; ++lane) {
@@ -99,7 +99,7 @@ KernelBody::Value KernelBody::evaluateHere(int nodeNumber) {
             ir_.CreateLoad(scalar, ir_.CreateConstGEP1_64(scalar, first, static_cast<std::uint64_t>(lane * step)));
         lanes = ir_.CreateInsertElement(lanes, one, static_cast<std::uint64_t>(lane));
       }
-      return fromMemory(ir_, kept, lanes);
+      return fromMemory(ir_, shape_, kept, lanes);
     }
     case NodeKind::Index: {
       llvm::Type* type = laneType(node.dtype);
@@ -116,8 +116,8 @@ KernelBody::Value KernelBody::evaluateHere(int nodeNumber) {
       Value rows =
           ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateConstGEP1_64(ir_.getInt8Ty(), context_, kContextTotalRows));
       Value product = ir_.CreateMul(rows, number(node.number));
-      llvm::Type* type = laneType(node.dtype);
-      return type->isFloatingPointTy() ? ir_.CreateSIToFP(product, type) : ir_.CreateSExtOrTrunc(product, type);
+      const std::array<Value, 1> operands = {product};
+      return emitScalarFn(ir_, ScalarFn::Cast, DType::I64, node.dtype, operands);
     }
     case NodeKind::Apply: {
       bool isVector = false;

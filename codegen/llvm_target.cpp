@@ -108,6 +108,7 @@ static TargetShape shapeOf(const llvm::TargetMachine& machine, bool isHost) {
   } else if (info.checkFeatures("+avx2,+fma")) {
     shape = {.vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 512 * 1024, .hasFma = true, .hasMaskedLoads = true};
   }
+  shape.hasHalfConversion = machine.getTargetTriple().isAArch64() || info.checkFeatures("+f16c");
 #ifdef _SC_LEVEL2_CACHE_SIZE
   if (isHost) {
     // Virtual machines report odd sizes now and then; outside these bounds the figure is not believed.

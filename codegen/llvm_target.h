@@ -29,9 +29,10 @@ struct TargetShape {
   std::int64_t vectorBytes = 16;  // 16 (SSE, NEON), 32 (AVX2) or 64 (AVX-512)
   std::int64_t vectorRegisters = 16;
   std::int64_t l2Bytes = 512 * 1024;
-  bool hasFma = false;           // llvm.fma is one instruction; without it a product is multiplied, then added
-  bool hasMaskedLoads = false;   // masked vector loads are fast (AVX2, AVX-512)
-  bool hasMaskedStores = false;  // and stores: AVX-512; those of AVX2 take tens of cycles on AMD
+  bool hasFma = false;             // llvm.fma is one instruction; without it a product is multiplied, then added
+  bool hasMaskedLoads = false;     // masked vector loads are fast (AVX2, AVX-512)
+  bool hasMaskedStores = false;    // and stores: AVX-512; those of AVX2 take tens of cycles on AMD
+  bool hasHalfConversion = false;  // instructions between f16 and f32
 
   std::int64_t lanes(std::int64_t elementBytes) const { return vectorBytes / elementBytes; }  // W: lanes(4) for f32
 };

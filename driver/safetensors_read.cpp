@@ -1,8 +1,11 @@
 // The safetensors format: u64 header length, JSON header, raw little-endian bytes.
 #include "driver/safetensors_read.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -19,11 +22,34 @@ void append(std::vector<double>& numbers, const std::string& bytes) {
   }
 }
 
+double ofBf16(std::uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(std::uint32_t{bits} << 16));
+}
+
+double ofF16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const double fraction = bits & 1023, sign = (bits & 0x8000) != 0 ? -1 : 1;
+  if (exponent == 31) return fraction != 0 ? std::nan("") : sign * std::numeric_limits<double>::infinity();
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
+}
+
+void appendShort(std::vector<double>& numbers, const std::string& bytes, double (*value)(std::uint16_t)) {
+  std::uint16_t bits = 0;
+  for (std::size_t at = 0; at + sizeof bits <= bytes.size(); at += sizeof bits) {
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
+    numbers.push_back(value(bits));
+  }
+}
+
 bool decode(ReadTensor& tensor) {
   if (tensor.dtype == "F32")
     append<float>(tensor.numbers, tensor.bytes);
   else if (tensor.dtype == "F64")
     append<double>(tensor.numbers, tensor.bytes);
+  else if (tensor.dtype == "BF16")
+    appendShort(tensor.numbers, tensor.bytes, &ofBf16);
+  else if (tensor.dtype == "F16")
+    appendShort(tensor.numbers, tensor.bytes, &ofF16);
   else if (tensor.dtype == "I32")
     append<std::int32_t>(tensor.numbers, tensor.bytes);
   else if (tensor.dtype == "I64")

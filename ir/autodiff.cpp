@@ -12,8 +12,11 @@ namespace {
 
 class Differentiation {
  public:
-  Differentiation(Builder& outer, ValueId y, std::span<const ValueId> xs)
-      : builder_(outer.module(), outer.function(), outer.diag()), y_(y), xs_(xs.begin(), xs.end()) {
+  Differentiation(Builder& outer, ValueId y, std::span<const ValueId> xs, const RecomputedRegions& regions)
+      : builder_(outer.module(), outer.function(), outer.diag()),
+        recomputation_(outer.function(), regions),
+        y_(y),
+        xs_(xs.begin(), xs.end()) {
     builder_.setPhase(Phase::Backward);
   }
 
@@ -26,7 +29,9 @@ class Differentiation {
     for (std::size_t i = count; i-- > 0;) {
       // A copy, since building ops moves the list.
       const Op op = function().ops[i];
+      const std::size_t firstNew = function().ops.size();
       visit(op);
+      recomputation_.redirect(firstNew, recomputation_.regionOf(i));
     }
     std::vector<ValueId> result;
     for (const ValueId x : xs_) {
@@ -102,6 +107,7 @@ class Differentiation {
   }
 
   GradBuilder builder_;
+  Recomputation recomputation_;
   ValueId y_;
   std::vector<ValueId> xs_;
   std::vector<bool> dependent_;
@@ -110,10 +116,11 @@ class Differentiation {
 
 }  // namespace
 
-std::vector<ValueId> gradients(Builder& builder, ValueId y, std::span<const ValueId> xs) {
+std::vector<ValueId> gradients(Builder& builder, ValueId y, std::span<const ValueId> xs,
+                               const RecomputedRegions& regions) {
   GSHARD_CHECK(builder.type(y).isScalar() && isFloat(builder.type(y).dtype),
                "gradients of something that is no float scalar");
-  return Differentiation(builder, y, xs).run();
+  return Differentiation(builder, y, xs, regions).run();
 }
 
 }  // namespace gshard

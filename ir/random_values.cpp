@@ -41,7 +41,8 @@ double randomUniform(const RandomStream& stream, std::uint64_t index, DType dtyp
   const float span = to - from;
   const float scaled = span * unit;
   const float value = from + scaled;
-  return roundTo(dtype, value < to ? value : from);
+  const double rounded = roundTo(dtype, value);
+  return rounded < to ? rounded : roundTo(dtype, from);
 }
 
 // Box and Muller, from the element's own 64 bits.

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "ir/recompute.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -56,16 +57,22 @@ bool isNumber(const std::optional<Splat>& splat, DType dtype, double number) {
   return splat->integer == static_cast<std::int64_t>(number);
 }
 
+void setAttributes(Op& op, Attributes attributes) {
+  const std::int64_t id = recomputeIdOf(op);
+  op.attributes = std::move(attributes);
+  if (id > 0) setRecomputeId(op, id);
+}
+
 void becomeConstant(Op& op, const Type& type, Literal literal) {
   op.kind = OpKind::Constant;
   op.operands.clear();
-  op.attributes = {{"value", std::move(literal)}, {"shape", type.shape}, {"dtype", type.dtype}};
+  setAttributes(op, {{"value", std::move(literal)}, {"shape", type.shape}, {"dtype", type.dtype}});
 }
 
 void becomeMap(Op& op, std::string_view fn, std::vector<ValueId> operands) {
   op.kind = OpKind::Map;
   op.operands = std::move(operands);
-  op.attributes = {{"fn", std::string(fn)}};
+  setAttributes(op, {{"fn", std::string(fn)}});
 }
 
 void becomeBroadcast(Op& op, const Type& result, ValueId x, std::int64_t rankOfX) {
@@ -73,13 +80,17 @@ void becomeBroadcast(Op& op, const Type& result, ValueId x, std::int64_t rankOfX
   for (std::int64_t i = 0; i < rankOfX; ++i) dims.push_back(result.rank() - rankOfX + i);
   op.kind = OpKind::Broadcast;
   op.operands = {x};
-  op.attributes = {{"shape", result.shape}, {"dims", std::move(dims)}};
+  setAttributes(op, {{"shape", result.shape}, {"dims", std::move(dims)}});
 }
 
 const std::vector<std::int64_t>& intsOf(const Op& op, std::string_view name) {
   const auto* ints = std::get_if<std::vector<std::int64_t>>(op.attributes.find(name));
   GSHARD_CHECK(ints != nullptr, "no list of numbers `" + std::string(name) + "`");
   return *ints;
+}
+
+bool isAddition(const Op& op) {
+  return op.kind == OpKind::Map && fnOf(op) == "add";
 }
 
 std::string_view fnOf(const Op& op) {

@@ -48,6 +48,8 @@ std::optional<Splat> splatOf(const Op* op, DType dtype);
 // Whether it is this number, to the bit: -0 is not 0.
 bool isNumber(const std::optional<Splat>& splat, DType dtype, double number);
 
+// In place of those that it has; it stays recomputed if it was.
+void setAttributes(Op& op, Attributes attributes);
 // Makes `op` the constant `literal` of its result's type.
 void becomeConstant(Op& op, const Type& type, Literal literal);
 // `op`'s results are those of `map fn operands`.
@@ -58,5 +60,6 @@ void becomeBroadcast(Op& op, const Type& result, ValueId x, std::int64_t rankOfX
 // The attributes of an op that is being rewritten, typed (an OpView without a module).
 const std::vector<std::int64_t>& intsOf(const Op& op, std::string_view name);
 std::string_view fnOf(const Op& op);  // of a map
+bool isAddition(const Op& op);        // elementwise
 
 }  // namespace gshard

@@ -99,7 +99,7 @@ class MovingThroughMaps {
     const Op inner = *map;
     op.kind = OpKind::Map;
     op.operands = std::move(sources);
-    op.attributes = inner.attributes;
+    setAttributes(op, inner.attributes);
     op.range = inner.range;
   }
 

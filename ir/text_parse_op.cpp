@@ -2,6 +2,7 @@
 #include "ir/text_parse_op.h"
 
 #include "ir/op_table.h"
+#include "ir/recompute.h"
 #include "ir/scalar_functions.h"
 #include "support/check.h"
 
@@ -111,6 +112,10 @@ class OpReader {
       const AttrSpec* spec = nullptr;
       for (const AttrSpec& each : *opDef(op.kind).attributes) {
         if (each.name == name) spec = &each;
+      }
+      if (name == kRecomputeId) {
+        op.attributes.set(name, in_.takeInt());
+        continue;
       }
       if (spec == nullptr) {
         in_.error(range, diag::IrUnknownName, "attribute", name);

@@ -6,6 +6,7 @@
 
 #include "ir/op_signature.h"
 #include "ir/op_table.h"
+#include "ir/recompute.h"
 #include "ir/scalar_functions.h"
 #include "ir/text.h"
 #include "support/check.h"
@@ -148,6 +149,10 @@ class FunctionVerifier {
         return "attribute `" + std::string(spec.name) + "` has another type";
     }
     for (const auto& [name, value] : op.attributes.items()) {
+      if (name == kRecomputeId) {
+        if (recomputeIdOf(op) < 1) return "the recompute id is no number from 1";
+        continue;
+      }
       const auto known =
           std::find_if((*def.attributes).begin(), (*def.attributes).end(),
                        [&, key = std::string_view(name)](const AttrSpec& spec) { return spec.name == key; });

@@ -45,10 +45,11 @@ NamedArrays readSafetensors(const Bytes& bytes, const std::string& path);
 
 // Writers, atomic. The suffix chooses: .npy (exactly one array), .npz, .safetensors.
 void writeArrays(const std::string& path, const NamedArrays& arrays);
-// Throws what writeArrays would throw for `count` arrays, before anything is computed: a suffix that says no format, one
-// file for several arrays, a folder that cannot be written.
+// Throws what writeArrays would throw for `count` arrays, before anything is computed: a suffix that says no format,
+// one file for several arrays, a folder that cannot be written.
 void checkWritable(const std::string& path, std::size_t count);
 std::string npyText(const Array& array);  // header of an npy file
+Array numpyArray(const Array& array);     // what NumPy has a name for: bf16 as f32, which is exact
 void writeNpz(const std::string& path, const NamedArrays& arrays);
 
 // numpy's indexing, as far as it selects parts: "[:, 0:64]", "[:, 64]", "[100:]".

@@ -57,6 +57,31 @@ constexpr bool isFloat(ElementType type) {
   return type == ElementType::F32 || type == ElementType::F64 || type == ElementType::F16 || type == ElementType::BF16;
 }
 
+// As f32, rounded to odd where it is inexact: rounding that to 16 bits gives what one rounding would.
+inline float roundedToOdd(float value) {
+  return value;
+}
+inline float roundedToOdd(double value) {
+  const float nearest = static_cast<float>(value);
+  const double back = static_cast<double>(nearest);
+  if (back == value || value != value) return nearest;
+  const bool isAbove = (value < 0 ? -value : value) < (back < 0 ? -back : back);
+  const std::uint32_t truncated = std::bit_cast<std::uint32_t>(nearest) - (isAbove ? 1u : 0u);
+  return std::bit_cast<float>(truncated | 1u);
+}
+inline float roundedToOdd(std::int64_t value) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53, kBelow = 0x7ff;
+  if (-kExact <= value && value <= kExact) return roundedToOdd(static_cast<double>(value));
+  const std::int64_t sticky = (value & kBelow) != 0 ? 0x400 : 0;
+  return roundedToOdd(static_cast<double>((value & ~kBelow) | sticky));
+}
+inline float roundedToOdd(std::int32_t value) {
+  return roundedToOdd(static_cast<double>(value));
+}
+inline float roundedToOdd(std::uint8_t value) {
+  return static_cast<float>(value);
+}
+
 inline float bfloatToFloat(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }

@@ -76,6 +76,7 @@ typedef struct gshard_rt_gemm_desc {
   int64_t scatterC;
   int64_t addToC;                   /* 1: c += a * b instead of c = a * b */
   gshard_rt_gemm_epilogue epilogue; /* or null */
+  int64_t sourceBytes;              /* of an element of A and B; less than elementBytes: widened while packing */
 } gshard_rt_gemm_desc;
 
 /* The part of the product that `thread` of `threads` computes; parts are disjoint, and no thread waits for another.

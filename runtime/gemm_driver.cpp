@@ -99,8 +99,8 @@ class Product {
   void packRun(gshard_rt_gemm_pack pack, int64_t k, int64_t steps, int64_t begin, int64_t end, int64_t blockBegin) {
     if (begin == end) return;
     pack(steps, end - begin, advance(a_, firstRow(begin) * desc_.m.strideA + k * desc_.k.strideA),
-         packedPanelA(begin, blockBegin, steps), desc_.m.strideA / desc_.elementBytes,
-         desc_.k.strideA / desc_.elementBytes);
+         packedPanelA(begin, blockBegin, steps), desc_.m.strideA / desc_.sourceBytes,
+         desc_.k.strideA / desc_.sourceBytes);
   }
   char* packedPanelA(int64_t panel, int64_t blockBegin, int64_t steps) {
     return advance(packedA_, (firstRow(panel) - firstRow(blockBegin)) * steps * desc_.elementBytes);
@@ -109,7 +109,7 @@ class Product {
   void packB(int64_t k, int64_t steps, Range block) {
     const int64_t full = std::min(block.end, desc_.panelsN - 1) - block.begin;
     const char* source = advance(b_, block.begin * desc_.width * desc_.n.strideB + k * desc_.k.strideB);
-    const int64_t strideLine = desc_.n.strideB / desc_.elementBytes, strideK = desc_.k.strideB / desc_.elementBytes;
+    const int64_t strideLine = desc_.n.strideB / desc_.sourceBytes, strideK = desc_.k.strideB / desc_.sourceBytes;
     if (full > 0) desc_.packB[0](steps, full, source, packedB_, strideLine, strideK);
     if (block.end == desc_.panelsN) {
       desc_.packB[1](steps, 1, advance(source, full * desc_.width * desc_.n.strideB), packedPanelB(full, steps),

@@ -5,18 +5,24 @@
 
 namespace gshard {
 
-// 16-bit floats are drawn as f32 and rounded.
-template <class Fill>
-static void drawRounded(std::int64_t dtype, void* out, std::int64_t first, std::int64_t count, Fill fill) {
+static std::uint16_t shortBits(std::int64_t dtype, float value) {
+  return dtype == GSHARD_RT_F16 ? floatToHalf(value) : floatToBfloat(value);
+}
+
+static float shortValue(std::int64_t dtype, std::uint16_t bits) {
+  return dtype == GSHARD_RT_F16 ? halfToFloat(bits) : bfloatToFloat(bits);
+}
+
+// 16-bit floats are drawn as f32 or f64 and rounded.
+template <class Wide, class Fill, class Round>
+static void drawRounded(void* out, std::int64_t first, std::int64_t count, Fill fill, Round round) {
   constexpr std::int64_t kBlock = 256;
-  float values[kBlock];
+  Wide values[kBlock];
   std::uint16_t* target = static_cast<std::uint16_t*>(out);
   for (std::int64_t done = 0; done < count; done += kBlock) {
     const std::int64_t length = count - done < kBlock ? count - done : kBlock;
-    fill(first + done, length, values);
-    for (std::int64_t i = 0; i < length; ++i) {
-      target[done + i] = dtype == GSHARD_RT_F16 ? floatToHalf(values[i]) : floatToBfloat(values[i]);
-    }
+    fill(static_cast<std::uint64_t>(first + done), length, values);
+    for (std::int64_t i = 0; i < length; ++i) target[done + i] = round(values[i]);
   }
 }
 
@@ -42,8 +48,13 @@ extern "C" void gshard_rt_random_uniform(const gshard_rt_context* context, void*
   } else if (dtype == GSHARD_RT_F64) {
     gshard::fillUniform(stream, begin, count, low, high, static_cast<double*>(out));
   } else {
-    gshard::drawRounded(dtype, out, first, count, [&](std::int64_t at, std::int64_t length, float* values) {
-      gshard::fillUniform(stream, static_cast<std::uint64_t>(at), length, lowest, highest, values);
+    const auto fill = [&](std::uint64_t at, std::int64_t length, float* values) {
+      gshard::fillUniform(stream, at, length, lowest, highest, values);
+    };
+    // Rounded up to the end of the half-open interval, a value is the low end, as in f32.
+    gshard::drawRounded<float>(out, first, count, fill, [&](float value) {
+      const std::uint16_t bits = gshard::shortBits(dtype, value);
+      return gshard::shortValue(dtype, bits) < highest ? bits : gshard::shortBits(dtype, lowest);
     });
   }
 }
@@ -57,8 +68,11 @@ extern "C" void gshard_rt_random_normal(const gshard_rt_context* context, void* 
   } else if (dtype == GSHARD_RT_F64) {
     gshard::fillNormal(stream, begin, count, static_cast<double*>(out));
   } else {
-    gshard::drawRounded(dtype, out, first, count, [&](std::int64_t at, std::int64_t length, float* values) {
-      gshard::fillNormal(stream, static_cast<std::uint64_t>(at), length, values);
+    const auto fill = [&](std::uint64_t at, std::int64_t length, double* values) {
+      gshard::fillNormal(stream, at, length, values);
+    };
+    gshard::drawRounded<double>(out, first, count, fill, [&](double value) {
+      return gshard::shortBits(dtype, gshard::roundedToOdd(value));  // rounded once
     });
   }
 }

@@ -236,14 +236,12 @@ std::string npyText(const Array& array) {
   const char* description = "";
   switch (array.type) {
     case ElementType::F32:
+    case ElementType::BF16:  // see numpyArray
       description = "<f4";
       break;
     case ElementType::F64:
       description = "<f8";
       break;
-    case ElementType::BF16:
-      description = "<V2";
-      break;  // NumPy has no name for it; ml_dtypes writes this
     case ElementType::F16:
       description = "<f2";
       break;
@@ -272,6 +270,18 @@ std::string npyText(const Array& array) {
   return text + header;
 }
 
+Array numpyArray(const Array& array) {
+  if (array.type != ElementType::BF16) return array;
+  Array wide{ElementType::F32, array.shape, {}};
+  const std::int64_t count = array.count();
+  wide.bytes.resize(static_cast<std::size_t>(count) * sizeof(float));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = static_cast<float>(asDouble(array, i));
+    std::memcpy(wide.bytes.data() + static_cast<std::size_t>(i) * sizeof value, &value, sizeof value);
+  }
+  return wide;
+}
+
 static void appendNumber(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
 }
@@ -279,7 +289,8 @@ static void appendNumber(std::string& out, std::uint64_t value, int bytes) {
 void writeNpz(const std::string& path, const NamedArrays& arrays) {
   AtomicFile file(path);
   std::string directory;
-  for (const auto& [name, array] : arrays) {
+  for (const auto& [name, given] : arrays) {
+    const Array array = numpyArray(given);
     const std::string header = npyText(array);
     const std::string member = name + ".npy";
     const std::uint64_t size = header.size() + array.bytes.size();

@@ -53,7 +53,8 @@ constexpr Pair bits64(const Stream& stream, Wide index) {
   return (index & 1) != 0 ? Pair{block.word[2], block.word[3]} : Pair{block.word[0], block.word[1]};
 }
 
-// f32 in [0, 1): the top 24 of 32 bits, times 2^-24; exact. Also used for f16 and bf16, then rounded.
+// f32 in [0, 1): the top 24 of 32 bits, times 2^-24; exact. Also used for f16 and bf16, then rounded; there, too, what
+// rounds up to `high` is replaced by `low`.
 constexpr float uniformF32(const Stream& stream, Wide index) {
   return static_cast<float>(bits32(stream, index) >> 8) * 0x1p-24f;
 }

@@ -161,9 +161,10 @@ void writeArrays(const std::string& path, const NamedArrays& arrays) {
   checkWritable(path, arrays.size());
   if (endsWith(path, ".safetensors")) return writeSafetensors(path, arrays);
   if (endsWith(path, ".npz")) return writeNpz(path, arrays);
+  const Array array = numpyArray(arrays[0].second);
   AtomicFile file(path);
-  file.write(npyText(arrays[0].second));
-  file.write(arrays[0].second.bytes.data(), arrays[0].second.bytes.size());
+  file.write(npyText(array));
+  file.write(array.bytes.data(), array.bytes.size());
   file.commit();
 }
 

@@ -35,10 +35,10 @@ void convertFrom(const std::byte* from, ElementType type, std::byte* to, std::in
       return convertRun<From, double>(from, to, count, read, [](Value v) { return static_cast<double>(v); });
     case ElementType::BF16:
       return convertRun<From, std::uint16_t>(from, to, count, read,
-                                             [](Value v) { return floatToBfloat(static_cast<float>(v)); });
+                                             [](Value v) { return floatToBfloat(roundedToOdd(v)); });
     case ElementType::F16:
       return convertRun<From, std::uint16_t>(from, to, count, read,
-                                             [](Value v) { return floatToHalf(static_cast<float>(v)); });
+                                             [](Value v) { return floatToHalf(roundedToOdd(v)); });
     case ElementType::I32:
       return convertRun<From, std::int32_t>(from, to, count, read,
                                             [](Value v) { return static_cast<std::int32_t>(v); });

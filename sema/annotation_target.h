@@ -15,7 +15,8 @@ struct Elaborator::AnnotationTarget {
   std::int64_t integerProduct = 1;                    // of integer splits, on the axis `devices`
   bool split = false;
   bool mayBeStored = false;
-  bool silent = false;  // a wildcard pattern passes over tensors that it does not fit
+  bool isComputed = false;  // by an expression, which may be recomputed
+  bool silent = false;      // a wildcard pattern passes over tensors that it does not fit
   bool fits = true;
 };
 

@@ -274,8 +274,11 @@ bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotation
       notSupported(each.range, "explicit device lists (`@shard(tiles: …, devices: …)`) are");
       return false;
     } else if (ast::is<ast::RematAnnotation>(each)) {
-      notSupported(each.range, "recomputation (`@remat`) is");
-      return false;
+      if (!target.isComputed) {
+        sink_.emit(each.range, diag::Misplaced, std::string("`@remat`"), std::string("where nothing is computed"))
+            .help("it belongs to an expression: `let h = relu(a) @remat`");
+        return false;
+      }
     } else if (ast::is<ast::PartialAnnotation>(each)) {
       sink_.emit(each.range, diag::PartialOutsideManual);
       return false;
@@ -302,26 +305,37 @@ bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotation
 
 std::optional<Annotation> Elaborator::resolveAnnotations(const std::vector<ast::Annotation>& annotations,
                                                          const Type& type, const Written* written, Scope& scope,
-                                                         bool allowStored) {
+                                                         bool allowStored, bool isComputed) {
   if (annotations.empty() || ignoresSourceAnnotations()) return std::nullopt;
   AnnotationTarget target;
   target.type = &type;
   target.written = written;
   target.mayBeStored = allowStored;
+  target.isComputed = isComputed;
   if (!applyAnnotations(annotations, target, scope)) return std::nullopt;
   return target.annotation;
 }
 
+void Elaborator::recompute(const std::vector<ast::Annotation>& annotations, std::size_t before) {
+  const bool isAsked = std::any_of(annotations.begin(), annotations.end(),
+                                   [](const ast::Annotation& each) { return ast::is<ast::RematAnnotation>(each); });
+  if (isAsked && build_ != nullptr) build_->recomputeFrom(before);
+}
+
 Datum Elaborator::annotate(const Datum& value, const std::vector<ast::Annotation>& annotations, const Written* written,
-                           Scope& scope, SourceRange range) {
+                           Scope& scope, SourceRange range, bool isComputed) {
   if (annotations.empty() || value.isError()) return value;
   const auto* tensor = value.as<TensorDatum>();
+  const bool saysNoSplit = std::all_of(annotations.begin(), annotations.end(),
+                                       [](const ast::Annotation& each) { return ast::is<ast::RematAnnotation>(each); });
+  if (saysNoSplit && isComputed && (tensor != nullptr || value.is<TupleDatum>())) return value;
   if (tensor == nullptr) {
     sink_.emit(annotations.front().range, diag::AnnotationOnValue, describe(value)).label(range, kindOf(value));
     return {};
   }
   const std::int64_t errors = sink_.errors();
-  const std::optional<Annotation> annotation = resolveAnnotations(annotations, tensor->type, written, scope, false);
+  const std::optional<Annotation> annotation =
+      resolveAnnotations(annotations, tensor->type, written, scope, false, isComputed);
   if (sink_.errors() != errors) return {};
   if (!annotation || build_ == nullptr) return value;
   Datum result = ops()->create(OpKind::Annotate, {*tensor}, {{"annotation", *annotation}}, range);

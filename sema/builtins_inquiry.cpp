@@ -98,7 +98,7 @@ Datum buildGrad(BuiltinCall& call) {
   }
   Builder& builder = call.ops().builder();
   const Phase phase = builder.phase();
-  const std::vector<ValueId> gradientIds = gradients(builder, y.id, ids);
+  const std::vector<ValueId> gradientIds = gradients(builder, y.id, ids, call.ops().build().recomputed());
   builder.setPhase(phase);
   std::vector<Datum> results;
   for (const ValueId id : gradientIds) results.push_back(call.ops().make(id, call.range()));

@@ -200,7 +200,7 @@ bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters,
         if (!type) return false;
         value = convert(value, *type, from, "`" + parameter.name.text + "` of `" + signature.name + "`");
         if (value.isError()) return false;
-        value = annotate(value, parameter.type->annotations, type->written.get(), scope, from);
+        value = annotate(value, parameter.type->annotations, type->written.get(), scope, from, false);
       }
       bindName(parameter.name, value, BindingKind::Parameter, scope);
     }
@@ -254,6 +254,7 @@ Datum Elaborator::callFunction(const FunctionRef& function, std::vector<CallArgu
 // Runs the body in the frame on top, and gives the result its declared type.
 Datum Elaborator::runBody(const ast::FnDecl& decl, Scope& scope) {
   const std::int64_t errors = sink_.errors();
+  const std::size_t before = emitted();
   if (execBlock(decl.body, scope) == Flow::Next) {
     if (sink_.errors() == errors) sink_.emit(decl.name.range, diag::NothingReturned, decl.name.text);
     return {};
@@ -274,7 +275,9 @@ Datum Elaborator::runBody(const ast::FnDecl& decl, Scope& scope) {
     }
     return makeTuple(std::move(items));
   }
-  return annotate(result, decl.result->annotations, type->written.get(), scope, range);
+  result = annotate(result, decl.result->annotations, type->written.get(), scope, range);
+  recompute(decl.result->annotations, before);
+  return result;
 }
 
 }  // namespace gshard::sema

@@ -147,6 +147,7 @@ class Elaborator {
   Datum evalConst(const FileUnit& unit, const ast::ConstDecl& decl);
   std::optional<Datum> parseDefine(const std::string& text) const;
   void applyDefines();
+  void applyPrecision();  // of `train`, unless `-D real` was given
   bool chooseMesh(std::optional<std::int64_t> devices);
   bool meshFromOption(const std::string& text);
   void notSupported(SourceRange range, const std::string& what);
@@ -161,7 +162,8 @@ class Elaborator {
 
   // ---- annotations.cpp
   std::optional<Annotation> resolveAnnotations(const std::vector<ast::Annotation>& annotations, const Type& type,
-                                               const Written* written, Scope& scope, bool allowStored);
+                                               const Written* written, Scope& scope, bool allowStored,
+                                               bool isComputed = false);
   struct AnnotationTarget;
   bool applyAnnotations(const std::vector<ast::Annotation>& annotations, AnnotationTarget& target, Scope& scope);
   bool applySplit(const ast::SplitAnnotation& split, SourceRange range, AnnotationTarget& target, Scope& scope);
@@ -174,7 +176,11 @@ class Elaborator {
   std::optional<std::vector<AxisRef>> axesOfSize(std::int64_t parts, const ast::Expr& written,
                                                  AnnotationTarget& target);
   Datum annotate(const Datum& value, const std::vector<ast::Annotation>& annotations, const Written* written,
-                 Scope& scope, SourceRange range);
+                 Scope& scope, SourceRange range, bool isComputed = true);
+  // `@remat` among the annotations: what was emitted since there were `before` ops is recomputed in backward.
+  void recompute(const std::vector<ast::Annotation>& annotations, std::size_t before);
+  std::size_t emitted() { return build_ != nullptr ? build_->function().ops.size() : 0; }
+  DType wide() const { return real_ == DType::F64 ? DType::F64 : DType::F32; }
   bool ignoresSourceAnnotations() const { return !options_.layouts.empty(); }
 
   // ---- patterns.cpp
@@ -199,6 +205,7 @@ class Elaborator {
     const ast::FnDecl* entry = nullptr;
     SourceRange range;
     std::int64_t microbatches = 1;
+    const ast::Expr* clipNorm = nullptr;  // a number above 0, or a setting
     struct Use {
       OptimizerRef optimizer;
       const ast::TrainDecl::Optimizer* written = nullptr;
@@ -209,9 +216,11 @@ class Elaborator {
   };
   bool planTraining();
   bool planOptions(TrainPlan& plan);
+  bool planClipNorm(TrainPlan& plan, const ast::Expr& limit);
   bool matchOptimizers(TrainPlan& plan);
   void addOptimizerStates();
   void finishTraining(FunctionBuild& build, const Datum& loss);
+  std::vector<ValueId> clipped(FunctionBuild& build, const std::vector<ValueId>& gradients);
   // The weight after one run of the optimizer's body; null after a report.
   std::optional<TensorDatum> runOptimizer(const TrainPlan::Use& use, const std::vector<CallArgument>& arguments,
                                           std::int64_t parameter, const TensorDatum& weight,

@@ -58,8 +58,11 @@ Datum Elaborator::eval(const ast::Expr& expr, Scope& scope) {
                                },
                                [&](const ast::IfExpr& e) { return evalIf(e, scope); },
                                [&](const ast::AnnotatedExpr& e) {
+                                 const std::size_t before = emitted();
                                  const Datum value = eval(*e.operand, scope);
-                                 return annotate(value, e.annotations, nullptr, scope, range);
+                                 const Datum annotated = annotate(value, e.annotations, nullptr, scope, range);
+                                 recompute(e.annotations, before);
+                                 return annotated;
                                }},
                     expr.node);
 }
@@ -94,7 +97,7 @@ Datum Elaborator::givenName(std::string_view name) {
   if (name == "step") return Given::Step;
   if (name == "steps") return Given::Steps;
   if (name == "real") return DTypeDatum{real_};
-  if (name == "wide") return DTypeDatum{real_ == DType::F64 ? DType::F64 : DType::F32};
+  if (name == "wide") return DTypeDatum{wide()};
   if (name == "pi") return makeFloat(3.14159265358979323846);
   if (name == "inf") return makeFloat(std::numeric_limits<double>::infinity());
   if (name == "nan") return makeFloat(std::numeric_limits<double>::quiet_NaN());

@@ -89,6 +89,12 @@ ValueId FunctionBuild::setting(std::int64_t index) {
   return id;
 }
 
+void FunctionBuild::recomputeFrom(std::size_t from) {
+  if (from == function_.ops.size()) return;
+  recomputed_.resize(function_.ops.size(), 0);
+  std::fill(recomputed_.begin() + static_cast<std::ptrdiff_t>(from), recomputed_.end(), ++regions_);
+}
+
 ValueId FunctionBuild::step() {
   if (!step_.known()) {
     const Type type{DType::I32, {}};

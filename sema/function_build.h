@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/recompute.h"
 
 namespace gshard::sema {
 
@@ -46,6 +47,11 @@ class FunctionBuild {
   // The dim of `value` that holds the function's rows, or -1.
   std::int64_t rowDim(ValueId value);
 
+  // Ops from the `from`-th on belong to an expression that is recomputed (`@remat`); of nested ones the outermost
+  // counts.
+  void recomputeFrom(std::size_t from);
+  const RecomputedRegions& recomputed() const { return recomputed_; }
+
   struct ReportEntry {
     std::string name;
     ValueId value;
@@ -65,6 +71,8 @@ class FunctionBuild {
   std::map<std::int64_t, ValueId> parameters_, states_, settings_;
   std::set<std::int64_t> assignedStates_;
   ValueId step_, steps_, rowInput_;
+  RecomputedRegions recomputed_;
+  std::int64_t regions_ = 0;
   std::vector<std::int64_t> rowDims_;  // per value, as far as tracked
   std::size_t tracked_ = 0;            // ops
 };

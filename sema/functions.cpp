@@ -27,6 +27,7 @@ std::optional<Module> Elaborator::run(std::optional<std::int64_t> devices) {
   module_.name = program_.main->name;
   init_ = std::make_unique<FunctionBuild>(module_, FunctionKind::Init, "init", false, sink_);
   applyDefines();
+  applyPrecision();
   if (!chooseMesh(devices)) return std::nullopt;
   collectShardRules();
   evaluateTopLevel();

@@ -1,4 +1,5 @@
 // Top-level names: constants and what overrides them, lazily evaluated lets, and the mesh.
+#include <algorithm>
 #include <charconv>
 
 #include "sema/diagnostics.h"
@@ -126,6 +127,27 @@ void Elaborator::applyDefines() {
       builder.help("did you mean `" + *close + "`?");
     } else if (!names.empty()) {
       builder.note("constants here: " + join(names, ", "));
+    }
+  }
+}
+
+void Elaborator::applyPrecision() {
+  const bool isDefined = std::any_of(options_.defines.begin(), options_.defines.end(),
+                                     [](const auto& define) { return define.first == "real"; });
+  Scope scope(*program_.main, nullptr);
+  for (const ast::Decl& decl : program_.main->ast->decls) {
+    const auto* train = ast::as<ast::TrainDecl>(decl);
+    if (train == nullptr) continue;
+    for (const ast::TrainDecl::Option& option : train->options) {
+      if (option.name.text != "precision") continue;
+      const Datum value = eval(*option.value, scope);
+      const auto* dtype = value.as<DTypeDatum>();
+      if (dtype != nullptr && isFloat(dtype->value)) {
+        if (!isDefined) real_ = dtype->value;
+      } else if (!value.isError()) {
+        sink_.emit(option.value->range, diag::ValueDoesNotFit, std::string("`precision`"), describe(value),
+                   std::string("a float dtype such as bf16"));
+      }
     }
   }
 }

@@ -161,6 +161,7 @@ void Elaborator::takeApart(const ast::Let& let, const Datum& value, SourceRange 
 }
 
 void Elaborator::execLet(const ast::Let& let, SourceRange range, Scope& scope) {
+  const std::size_t before = emitted();
   const std::optional<std::string> outer = naming_;
   if (outer && !let.isTuple) naming_ = *outer + "." + let.names.front().text;
   if (!outer || let.isTuple) naming_ = std::nullopt;
@@ -170,6 +171,7 @@ void Elaborator::execLet(const ast::Let& let, SourceRange range, Scope& scope) {
     const std::optional<TypeSpec> type = resolveType(*let.type, scope);
     value = type ? convert(value, *type, let.value->range, "`" + let.names.front().text + "`") : Datum{};
     if (type) value = annotate(value, let.type->annotations, type->written.get(), scope, range);
+    recompute(let.type->annotations, before);
   }
   if (value.is<FunctionRef>() || value.is<ModelRef>() || value.is<OptimizerRef>() || value.is<BuiltinRef>()) {
     sink_.emit(let.value->range, diag::FunctionAsValue, describe(value));
@@ -244,7 +246,7 @@ void Elaborator::execReport(const ast::Report& report, SourceRange range, Scope&
   if (value.is<TensorDatum>()) {
     tensor = *value.as<TensorDatum>();
   } else {
-    tensor = ops()->adapt(value, real_, report.value->range);
+    tensor = ops()->adapt(value, wide(), report.value->range);
   }
   if (!tensor) return;
   if (!tensor->type.isScalar()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/autodiff.h"
+#include "sema/clip_gradients.h"
 #include "sema/diagnostics.h"
 #include "sema/elaborator.h"
 #include "support/text.h"
@@ -32,10 +33,9 @@ bool Elaborator::planOptions(TrainPlan& plan) {
       } else {
         plan.microbatches = *count;
       }
-    } else if (name == "clip_norm" || name == "precision") {
-      notSupported(option.name.range, "`" + name + "` is");
-      good = false;
-    } else {
+    } else if (name == "clip_norm") {
+      good = planClipNorm(plan, *option.value) && good;
+    } else if (name != "precision") {  // which was applied before anything had a type
       DiagBuilder builder = sink_.emit(option.name.range, diag::TrainOption, name);
       if (const std::optional<std::string> close = suggest(name, {"clip_norm", "microbatches", "precision"})) {
         builder.fix("did you mean `" + *close + "`?", false, {{option.name.range, *close}});
@@ -44,6 +44,23 @@ bool Elaborator::planOptions(TrainPlan& plan) {
     }
   }
   return good;
+}
+
+bool Elaborator::planClipNorm(TrainPlan& plan, const ast::Expr& limit) {
+  Scope scope(*program_.main, nullptr);
+  const Datum value = eval(limit, scope);
+  if (value.isError()) return false;
+  const auto* setting = value.as<SettingDatum>();
+  const double number = setting != nullptr ? module_.settings[static_cast<std::size_t>(setting->index)].value
+                        : value.isNumber() ? numberOf(value)
+                                           : 0;
+  if (!(number > 0)) {
+    sink_.emit(limit.range, diag::ValueDoesNotFit, std::string("`clip_norm`"), describe(value),
+               std::string("a number above 0"));
+    return false;
+  }
+  plan.clipNorm = &limit;
+  return true;
 }
 
 bool Elaborator::planTraining() {
@@ -157,7 +174,7 @@ bool Elaborator::matchOptimizers(TrainPlan& plan) {
     parameter.trained = true;
     if (byteSize(parameter.type.dtype) != 2) continue;
     // Small updates would be lost in 16 bits: kept and updated wide, read rounded.
-    parameter.type.dtype = real_ == DType::F64 ? DType::F64 : DType::F32;
+    parameter.type.dtype = wide();
     const ValueId wide = init_->builder().cast(parameterInit_[p], parameter.type.dtype, parameter.range);
     parameterInit_[p] = wide;
     init_->setParameter(static_cast<std::int64_t>(p), wide);
@@ -225,6 +242,25 @@ void Elaborator::addOptimizerStates() {
   setBuild(nullptr);
 }
 
+std::vector<ValueId> Elaborator::clipped(FunctionBuild& build, const std::vector<ValueId>& gradients) {
+  const ast::Expr& limit = *train_->clipNorm;
+  Scope scope(*program_.main, nullptr);
+  DType dtype = wide();
+  for (const ValueId gradient : gradients) {
+    if (build.type(gradient).dtype == DType::F64) dtype = DType::F64;
+  }
+  const Datum value = eval(limit, scope);
+  std::optional<TensorDatum> number;
+  if (const auto* setting = value.as<TensorDatum>()) {
+    number = *setting;
+  } else {
+    number = ops()->adapt(makeFloat(numberOf(value)), dtype, limit.range);
+  }
+  if (!number) return gradients;
+  const ValueId id = number->type.dtype == dtype ? number->id : build.builder().cast(number->id, dtype, limit.range);
+  return clipByGlobalNorm(build.builder(), gradients, id, limit.range);
+}
+
 void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
   const auto* value = loss.as<TensorDatum>();
   if (value == nullptr || !value->type.isScalar() || !isFloat(value->type.dtype)) {
@@ -243,7 +279,7 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
     sources.push_back(build.parameter(static_cast<std::int64_t>(p)));
   }
   const std::int64_t errors = sink_.errors();
-  const std::vector<ValueId> gradientIds = gradients(build.builder(), value->id, sources);
+  std::vector<ValueId> gradientIds = gradients(build.builder(), value->id, sources, build.recomputed());
   if (sink_.errors() != errors) return;
   // The plan names what it moves: a gradient by its parameter.
   for (std::size_t i = 0; i < trained.size(); ++i) {
@@ -251,6 +287,7 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
         "grad." + module_.parameters[static_cast<std::size_t>(trained[i])].name;
   }
   build.builder().setPhase(Phase::Update);
+  if (train_->clipNorm != nullptr) gradientIds = clipped(build, gradientIds);
   Scope scope(*program_.main, nullptr);
   std::vector<std::vector<CallArgument>> arguments;
   for (const TrainPlan::Use& use : train_->uses) arguments.push_back(evalArguments(use.written->arguments, scope));

@@ -185,6 +185,7 @@ const std::vector<Property>& allProperties() {
        &checkGradient,
        {"[a: 1]"}},
       {"split", +globalOnly, &checkSplit, {"[a: 2]", "[a: 3]", "[a: 4]", "[a: 2, b: 2]"}},
+      {"dtypes", +globalOnly, &checkDtypes, {"[a: 3]", "[a: 2, b: 2]"}},
       {"partial", +globalOnly, &checkPartial, {"[a: 2]", "[a: 3]"}},
   };
   return properties;

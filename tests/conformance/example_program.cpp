@@ -32,6 +32,76 @@ Program exampleProgram(const Example& example, const std::string& mesh) {
   return std::move(*program);
 }
 
+namespace {
+
+// Arguments and attributes of dtype `from` become `to`; result types follow from the op's rule. Nothing when the rule
+// refuses, or when nothing was `from`.
+std::optional<Program> retyped(Program program, DType from, DType to) {
+  Function& function = program.module.functions.front();
+  bool changed = false;
+  for (const Argument& argument : function.arguments) {
+    DType& dtype = function.value(argument.value).type.dtype;
+    if (dtype != from) continue;
+    dtype = to;
+    changed = true;
+  }
+  CollectingSink sink;
+  for (Op& op : function.ops) {
+    const Attribute* attribute = op.attributes.find("dtype");
+    if (const DType* dtype = attribute == nullptr ? nullptr : std::get_if<DType>(attribute); dtype && *dtype == from) {
+      op.attributes.set("dtype", to);
+      changed = true;
+    }
+    const auto types = (*opDef(op.kind).infer)(OpView(program.module, function, op), sink);
+    if (!types) return std::nullopt;
+    for (std::size_t i = 0; i < op.results.size(); ++i) function.value(op.results[i]).type = (*types)[i];
+  }
+  return changed ? std::optional(std::move(program)) : std::nullopt;
+}
+
+double roundingOf(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return 0x1p-24;
+    case DType::F64:
+      return 0x1p-53;
+    case DType::BF16:
+      return 0x1p-8;
+    case DType::F16:
+      return 0x1p-11;
+    case DType::I32:
+    case DType::I64:
+    case DType::U8:
+    case DType::Bool:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Retyped> inEveryDtype(const Example& example, const std::string& mesh) {
+  constexpr DType kAll[] = {DType::F32, DType::F64, DType::BF16, DType::F16,
+                            DType::I32, DType::I64, DType::U8,   DType::Bool};
+  const Program program = exampleProgram(example, mesh);
+  std::vector<Retyped> result;
+  for (const DType from : {DType::F32, DType::I32}) {
+    for (const DType to : kAll) {
+      std::optional<Program> made = to == from ? std::nullopt : retyped(program, from, to);
+      if (!made) continue;
+      double tolerance = example.tolerance;
+      for (const ValueId id : made->op().results) {
+        // What rounds in floats, or is exact in integers alone.
+        const bool rounds = tolerance > 0 || !isFloat(from);
+        if (rounds) tolerance = std::max(tolerance, 4 * roundingOf(made->function().type(id).dtype));
+      }
+      result.push_back(
+          {std::string(dtypeName(from)) + " as " + std::string(dtypeName(to)), *std::move(made), tolerance});
+    }
+  }
+  return result;
+}
+
 Tensor drawTensor(const Type& type, ValueRange range, std::uint64_t seed) {
   Tensor tensor = Tensor::zeros(type);
   std::mt19937_64 engine(seed * 0x9E3779B97F4A7C15u + 12345);
@@ -63,7 +133,7 @@ std::vector<Tensor> parseTensors(std::string_view text, const std::vector<Type>&
       if (tensor.isFloat()) {
         tensor.floats[place] = roundTo(type.dtype, std::strtod(token.c_str(), nullptr));
       } else {
-        tensor.ints[place] = std::strtoll(token.c_str(), nullptr, 10);
+        tensor.ints[place] = wrapTo(type.dtype, std::strtoll(token.c_str(), nullptr, 10));
       }
       at += token.size();
     }

@@ -23,6 +23,15 @@ std::string programText(const Example& example, const std::string& mesh);
 std::optional<Program> parseProgram(const std::string& text, std::string& error);
 Program exampleProgram(const Example& example, const std::string& mesh = "[a: 2, b: 2]");
 
+// The example with tensors of another dtype, for every dtype that its op accepts: a rule that forgets one is found by
+// the examples that are there. `tolerance` is the example's, or what results of few bits allow.
+struct Retyped {
+  std::string what;  // "f32 as bf16"
+  Program program;
+  double tolerance = 0;
+};
+std::vector<Retyped> inEveryDtype(const Example& example, const std::string& mesh);
+
 // The given values, or values drawn from the example's range; the same for the same seed.
 std::vector<Tensor> exampleInputs(const Example& example, const Function& function, std::uint64_t seed = 1);
 Tensor drawTensor(const Type& type, ValueRange range, std::uint64_t seed);

@@ -111,9 +111,8 @@ void checkSplitProgram(const Example& example, const Program& program, const std
 }
 }  // namespace
 
-Faults checkSplit(const Example& example, const std::string& mesh) {
+static Faults checkSplitOf(const Example& example, const Program& base) {
   Faults faults;
-  const Program base = exampleProgram(example, mesh);
   const OpFactors factors = factorsOf(base.view());
   std::vector<AxisRef> all;
   for (std::size_t i = 0; i < base.module.mesh.axes.size(); ++i)
@@ -153,6 +152,21 @@ Faults checkSplit(const Example& example, const std::string& mesh) {
                         "factors " + factor.letter + " and " + factors.factors[static_cast<std::size_t>(g)].letter,
                         true, minor, faults);
     }
+  }
+  return faults;
+}
+
+Faults checkSplit(const Example& example, const std::string& mesh) {
+  return checkSplitOf(example, exampleProgram(example, mesh));
+}
+
+Faults checkDtypes(const Example& example, const std::string& mesh) {
+  Faults faults;
+  for (const Retyped& other : inEveryDtype(example, mesh)) {
+    Example with = example;
+    with.tolerance = other.tolerance;
+    if (const auto fault = verify(other.program.module, Form::Global)) faults.push_back(other.what + ": " + *fault);
+    for (const std::string& fault : checkSplitOf(with, other.program)) faults.push_back(other.what + ": " + fault);
   }
   return faults;
 }

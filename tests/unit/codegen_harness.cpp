@@ -329,12 +329,16 @@ Tensor drawTensor(const Type& type, double low, double high, std::uint64_t seed)
 void expectLikeEvaluator(const Module& module, const std::string& name, const std::vector<Tensor>& arguments,
                          double tolerance, const RunOptions& options, const CodegenOptions& codegen) {
   const std::unique_ptr<Compiled> compiled = Compiled::compile(module, codegen);
-  if (compiled == nullptr) return;
-  const RunResult actual = compiled->run(name, arguments, options);
+  if (compiled != nullptr) expectLikeEvaluator(*compiled, module, name, arguments, tolerance, options);
+}
+
+void expectLikeEvaluator(const Compiled& compiled, const Module& module, const std::string& name,
+                         const std::vector<Tensor>& arguments, double tolerance, const RunOptions& options) {
+  const RunResult actual = compiled.run(name, arguments, options);
   EXPECT_EQ(actual.code, 0);
   EXPECT_FALSE(actual.replicasDiffer) << printModule(module);
   const Function& function = *module.find(name);
-  const gshard_rt_function& table = compiled->program().functions[&function - module.functions.data()];
+  const gshard_rt_function& table = compiled.program().functions[&function - module.functions.data()];
   EXPECT_LE(actual.highestByte, table.peak_bytes);
   EvalOptions evalOptions;
   evalOptions.seed = options.seed;

@@ -30,6 +30,37 @@ TEST_P(OpExamples, LikeEvaluator) {
   }
 }
 
+// All dtypes of one op in one module, a function each: compiled once.
+TEST_P(OpExamples, LikeEvaluatorInEveryDtype) {
+  Module module;
+  struct Run {
+    std::string function, what;
+    std::vector<Tensor> inputs;
+    double tolerance;
+  };
+  std::vector<Run> runs;
+  for (const Example& example : *opDef(GetParam()).examples) {
+    for (conformance::Retyped& other :
+         conformance::inEveryDtype(example, isSpmdOnly(GetParam()) ? "[a: 2, b: 2]" : "[a: 1]")) {
+      module.mesh = other.program.module.mesh;
+      Function& function = module.functions.emplace_back(other.program.function());
+      for (Value& value : function.values) {
+        if (!value.sharding) value.sharding = Sharding::replicated(value.type.rank());
+      }
+      function.name = "f" + std::to_string(runs.size());
+      runs.push_back({function.name, std::string(example.ir) + ", " + other.what,
+                      conformance::exampleInputs(example, function), other.tolerance});
+    }
+  }
+  if (runs.empty()) return;  // an op without tensors of those types
+  const std::unique_ptr<Compiled> compiled = Compiled::compile(module);
+  ASSERT_NE(compiled, nullptr);
+  for (const Run& run : runs) {
+    SCOPED_TRACE(run.what);
+    expectLikeEvaluator(*compiled, module, run.function, run.inputs, run.tolerance);
+  }
+}
+
 TEST(DeviceIndex, CountsOverItsAxes) {
   const auto module = moduleOf(R"(module m
 mesh [a: 2, b: 3]

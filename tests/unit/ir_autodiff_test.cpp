@@ -75,6 +75,39 @@ class Program {
   std::vector<Tensor> inputs_;
 };
 
+// Two regions in a chain: each reads what it was given as it was kept, so that neither is recomputed from the
+// beginning.
+TEST(Autodiff, RegionsAreReadAsClones) {
+  Program kept, again;
+  for (Program* program : {&kept, &again}) {
+    Builder b = program->builder();
+    const ValueId x = program->input({4}, {0.3, -0.7, 1.1, 0.2});
+    const ValueId first = b.map("exp", {b.map("sin", {x}, {})}, {});               // ops 0, 1
+    const ValueId second = b.map("tanh", {b.map("mul", {first, first}, {})}, {});  // ops 2, 3
+    const ValueId last = b.map("mul", {second, second}, {});
+    const ValueId loss = b.reduce(Reduction::Sum, last, {0}, {});
+    const RecomputedRegions regions = program == &again ? RecomputedRegions{1, 1, 2, 2} : RecomputedRegions{};
+    program->addResult(gradients(b, loss, std::vector<ValueId>{x}, regions)[0]);
+  }
+  const std::vector<Tensor> inputs = {{.type = {DType::F64, {4}}, .floats = {0.3, -0.7, 1.1, 0.2}, .ints = {}}};
+  EXPECT_TRUE(sameBits(kept.evaluateAt(inputs)[0], again.evaluateAt(inputs)[0]));
+  std::vector<std::string> clones;
+  const Function& function = again.function();
+  const std::vector<std::int64_t> definitions = definitionsOf(function);
+  for (const Op& op : function.ops) {
+    if (op.phase != Phase::Backward) continue;
+    if (recomputeIdOf(op) != 0)
+      clones.push_back(std::to_string(recomputeIdOf(op)) + std::get<std::string>(*op.attributes.find("fn")));
+    for (const ValueId operand : op.operands) {
+      const std::int64_t definition = definitions[operand.index];
+      // Of what regions made in forward, backward reads nothing but what the second was given.
+      EXPECT_TRUE(definition < 0 || definition > 3 || definition == 1) << definition;
+    }
+  }
+  // In the order in which backward needs them; what was cloned once serves every later reader.
+  EXPECT_EQ(clones, (std::vector<std::string>{"2mul", "2tanh", "1sin", "1exp"}));
+}
+
 TEST(Autodiff, EveryScalarFunction) {
   for (const ScalarInfo& info : allScalarFunctions()) {
     if (info.gradient == nullptr || info.fn == ScalarFn::Cast || info.fn == ScalarFn::Where) continue;

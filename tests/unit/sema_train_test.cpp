@@ -90,6 +90,80 @@ train loss with optim.adam(lr: 1e-3)
   }
 }
 
+TEST(SemaTrain, ClipNormScalesAllGradientsByOneNumber) {
+  const std::string text = R"(
+import optim
+const limit: wide = 1.0
+model M() { param w: f32[3, 4] = zeros() param b: f64[4] = zeros() param frozen: f32 = 1.0 }
+let m = M()
+entry fn loss(x: f32[3, 4], y: f64[4]) -> f64 {
+    return cast(sum(m.w * x) * m.frozen, f64) + sum(m.b * y)
+}
+train loss with optim.sgd(lr: 1.0) for m.w, m.b { clip_norm: LIMIT }
+)";
+  const auto with = [&](const std::string& limit) {
+    std::string program = text;
+    program.replace(program.find("LIMIT"), 5, limit);
+    return elaborateText(program);
+  };
+  Numbers iota(12);
+  for (std::size_t i = 0; i < 12; ++i) iota[i] = static_cast<double>(i);
+  const auto step = [&](const std::string& limit) {
+    const auto program = with(limit);
+    EXPECT_TRUE(program->module) << program->rendered();
+    Tensors values = initialValues(*program->module);
+    values["x"] = floats({3, 4}, iota);
+    values["y"] = tensor(DType::F64, {4}, {1, 1, 1, 1});
+    return run(*program->module, "loss", values);
+  };
+  // T23 of the cases: the norm is sqrt(510); to 1, everything is multiplied by 0.04428074.
+  for (const char* limit : {"1", "1.0", "limit"}) {
+    const Tensors clipped = step(limit);
+    EXPECT_NEAR(numbers(clipped.at("m.w"))[11], -11 * 0.0442807443, 1e-6) << limit;
+    EXPECT_NEAR(numbers(clipped.at("m.b"))[3], -0.0442807443, 1e-7) << limit;
+  }
+  // Below the limit nothing changes, to the bit.
+  EXPECT_EQ(numbers(step("22.6").at("m.w"))[11], -11);
+  for (const char* limit : {"0", "-1.0", "nan", "true", "f32", "[1]"})
+    EXPECT_EQ(with(limit)->codes(), "E0208") << limit;
+}
+
+TEST(SemaTrain, PrecisionIsReal) {
+  const std::string text = R"(
+import optim
+model M() { param w: real[2] = constant(0.3) param f: f32[2] = zeros() }
+let m = M()
+entry fn loss(x: real[2]) -> real { return sum(m.w * x) }
+entry fn wider(x: wide[2]) -> wide { return sum(x) }
+train loss with optim.sgd(lr: 0.001) for m.w { precision: bf16 }
+)";
+  const auto program = elaborateText(text);
+  ASSERT_TRUE(program->module) << program->rendered();
+  const Module& module = *program->module;
+  EXPECT_EQ(module.find("loss")->type(module.find("loss")->arguments[0].value).dtype, DType::BF16);
+  EXPECT_EQ(module.find("wider")->type(module.find("wider")->arguments[0].value).dtype, DType::F32);
+  EXPECT_EQ(module.parameters[0].type.dtype, DType::F32);  // trained: kept wide, read rounded
+  EXPECT_EQ(module.parameters[1].type.dtype, DType::F32);
+  Tensors values = initialValues(module);
+  values["x"] = tensor(DType::BF16, {2}, {1, 2});
+  double kept = roundTo(DType::BF16, 0.3);
+  for (int step = 0; step < 3; ++step) {
+    const Tensors result = run(module, "loss", values);
+    EXPECT_EQ(numbers(result.at("loss"))[0], roundTo(DType::BF16, 3 * roundTo(DType::BF16, kept)));
+    kept -= 0.001;  // a step that bf16 near 0.3 cannot hold
+    EXPECT_NEAR(numbers(result.at("m.w"))[0], kept, 1e-7);
+    values["m.w"] = result.at("m.w");
+  }
+  std::string other = text;
+  other.replace(other.find("bf16"), 4, "i32 ");
+  EXPECT_EQ(elaborateText(other)->codes(), "E0208");
+  ElaborateOptions options = defaults();
+  options.defines = {{"real", "f64"}};  // the command line is asked last
+  const auto defined = elaborateText(text, options);
+  ASSERT_TRUE(defined->module) << defined->rendered();
+  EXPECT_EQ(defined->module->parameters[0].type.dtype, DType::F64);
+}
+
 TEST(SemaTrain, PatternsChooseOptimizersAndFreeze) {
   const std::string text = R"(
 import optim
