@@ -135,8 +135,9 @@ llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   for (const int heightKind : {0, 1}) {
     for (const int widthKind : {0, 1}) {
       const KernelStrides strides = stridesOf(plan, heightKind, widthKind);
+      // What is widened is packed, so kernels read elements of the result's type alone.
       for (const std::int64_t stride : {strides.aRow, strides.aK, strides.bK, strides.cRow})
-        fields.integer(stride * bytes);
+        fields.integer(stride * sourceBytes(plan.element, GemmSource::Element));
     }
   }
   for (const int kind : {0, 1}) fields.pointer(packAOf(module_, target_, plan, kind));

@@ -268,22 +268,6 @@ func @f(%x: f32[4, 16], %i: i32[6], %n: i32[40]) -> (f32[6, 16], i32[40]) {
   EXPECT_EQ(compiled->run("f", arguments).fault, "floordiv `q`: 0 of -1 at 21");
 }
 
-TEST(Dtypes, SixteenBitFloats) {
-  const auto module = moduleOf(R"(module m
-mesh [a: 1]
-
-func @f(%x: bf16[9, 40], %y: f16[9, 40], %w: bf16[40, 33]) -> (bf16[9, 40], f16[40], f32[9], f32[9, 33]) {
-  %e = exp %x : bf16[9, 40]
-  %s = reduce max %y {dims = [0]} : f16[40]
-  %t = reduce sum %x {dims = [1]} : f32[9]
-  %c = contract "ij,jk->ik" %x, %w : f32[9, 33]
-  return %e, %s, %t, %c
-}
-)");
-  ASSERT_NE(module, nullptr);
-  expectLikeEvaluator(*module, "f", drawAll(module->functions[0]), 1e-5);
-}
-
 TEST(Targets, AllMakeObjectsAndTheSameOnesTwice) {
   const auto module = moduleOf(kAdam);
   const auto sums = moduleOf(kSums);
