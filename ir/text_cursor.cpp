@@ -130,10 +130,14 @@ Mesh IrCursor::takeMesh() {
     axis.name = takeName("the name of a mesh axis");
     expectMark(":");
     axis.size = takeInt();
-    if (axis.size < 1 || mesh.find(axis.name)) expected("an axis of its own name and a size of at least 1");
     constexpr std::int64_t kMostDevices = std::int64_t{1} << 31;
-    if (axis.size > kMostDevices || mesh.devices() > kMostDevices / axis.size)
+    if (axis.size < 1 || mesh.find(axis.name)) {
+      expected("an axis of its own name and a size of at least 1");
+      axis.size = 1;  // reading goes on
+    } else if (axis.size > kMostDevices || mesh.devices() > kMostDevices / axis.size) {
       expected("a mesh of at most 2147483648 devices");
+      axis.size = 1;
+    }
     mesh.axes.push_back(std::move(axis));
   } while (acceptMark(","));
   expectMark("]");
