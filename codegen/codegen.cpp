@@ -20,8 +20,11 @@ namespace {
 std::vector<std::int64_t> workspaces(const LoweredFunction& lowered, const TargetShape& shape, std::int64_t threads) {
   std::vector<std::int64_t> bytes;
   for (const Unit& unit : lowered.units) {
-    const auto* product = std::get_if<ProductWork>(&unit.work);
-    bytes.push_back(product == nullptr ? 0 : planGemm(product->desc, shape).workspaceBytes(threads));
+    std::int64_t own = 0;
+    if (const auto* product = std::get_if<ProductWork>(&unit.work))
+      own = planGemm(product->desc, shape).workspaceBytes(threads);
+    if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) own = kernel->kernel.workspaceBytes();
+    bytes.push_back(own);
   }
   return bytes;
 }

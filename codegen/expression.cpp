@@ -127,7 +127,12 @@ int ExpressionBuilder::build(ValueId value, const DimMap& dims) {
     if (kind == OpClass::Literal) return literal(number, dims);
     if (kind == OpClass::Map && isHere) return map(number, dims);
     if (kind == OpClass::Take && isHere) return take(number, dims);
+    if (kind == OpClass::WindowRead && isHere) return windowRead(number, dims);
   }
+  return load(value, dims);
+}
+
+int ExpressionBuilder::load(ValueId value, const DimMap& dims) {
   Node node;
   node.kind = NodeKind::Load;
   node.dtype = views_.layout(value).dtype;
@@ -236,15 +241,68 @@ int ExpressionBuilder::take(std::size_t number, const DimMap& dims) {
   gather.dtype = table.dtype;
   gather.inputs = {node(op.operands[1], indexMap)};
   gather.access = access(op.operands[0], compose(places.table, dims));
-  gather.axisStride = table.strides()[static_cast<std::size_t>(axis)];
-  gather.axisSize = looked.global;
-  gather.position = globalIndex(index, indexMap);
   gather.siteArg = siteExtra(number);
-  if (looked.split) {
-    gather.splitArg = extentExtra(looked.extent);
-    gather.literal = isFloat(table.dtype) ? floatLiteral(-0.0) : intLiteral(0);
-  }
+  gather.literal = isFloat(table.dtype) ? floatLiteral(-0.0) : intLiteral(0);
+  RunTimeDim move;
+  move.stride = table.strides()[static_cast<std::size_t>(axis)];
+  move.limit = looked.global;
+  move.position = globalIndex(index, indexMap);
+  move.within = zeroIndex();
+  if (looked.split) move.splitArg = extentExtra(looked.extent);
+  gather.moves.push_back(std::move(move));
   return add(std::move(gather));
+}
+
+// Where a window of `x` lies that begins at `starts`; `dims` are the window's dims in terms of loops.
+Node ExpressionBuilder::window(std::size_t number, ValueId x, const Layout& window, const DimMap& dims,
+                               std::span<const ValueId> starts) {
+  const Layout& layout = views_.layout(x);
+  Node node;
+  node.dtype = layout.dtype;
+  node.siteArg = siteExtra(number);
+  node.literal = isFloat(layout.dtype) ? floatLiteral(-0.0) : intLiteral(0);
+  for (const ValueId start : starts) node.inputs.push_back(this->node(start, {}));
+  DimMap fixed;  // of dims of x that are split, and not as the window is: found element by element
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const LocalDim& dim = layout.dims[i];
+    const LocalDim& own = window.dims[i];
+    const bool isPart = own.global != dim.global;
+    RunTimeDim move;
+    move.startDim = static_cast<int>(i);
+    move.stride = layout.strides()[i];
+    move.limit = dim.global - own.global + 1;
+    move.position = zeroIndex();
+    move.within = zeroIndex();
+    if (isPart && dim.split) {
+      move.splitArg = extentExtra(dim.extent);
+      addDim(move.within, dims[i], 1);
+      if (own.split) move.within.tileOffsets.emplace_back(extentExtra(own.extent), 1);
+    }
+    fixed.push_back(move.splitArg >= 0 ? DimIndex{-1, 1, 0} : dims[i]);
+    node.moves.push_back(std::move(move));
+  }
+  node.access = access(x, fixed);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const LocalDim& own = window.dims[i];
+    const bool isPart = own.global != layout.dims[i].global;
+    if (isPart && own.split && !layout.dims[i].split)
+      node.access.index.tileOffsets.emplace_back(extentExtra(own.extent), layout.strides()[i]);
+  }
+  return node;
+}
+
+int ExpressionBuilder::windowRead(std::size_t number, const DimMap& dims) {
+  const Op& op = views_.function().ops[number];
+  Node node = window(number, op.operands[0], views_.layout(op.results[0]), dims, std::span(op.operands).subspan(1));
+  node.kind = NodeKind::Gather;
+  return add(std::move(node));
+}
+
+int ExpressionBuilder::windowPlace(std::size_t number, const DimMap& dims) {
+  const Op& op = views_.function().ops[number];
+  Node node = window(number, op.results[0], views_.layout(op.operands[1]), dims, std::span(op.operands).subspan(2));
+  node.kind = NodeKind::Place;
+  return add(std::move(node));
 }
 
 KernelWork ExpressionBuilder::finish() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "codegen/fusion.h"
 #include "codegen/loop_kernel.h"
@@ -32,6 +33,8 @@ class ExpressionBuilder {
 
   // The node of `value` at the loop indices that `map` says.
   int node(ValueId value, const DimMap& map);
+  // The same, of a value that lies dense in its storage.
+  int load(ValueId value, const DimMap& map);
   int constant(DType dtype, double value);
   int apply(ScalarFn fn, DType dtype, std::vector<int> inputs);
   // An element of `value`'s storage, `value` being dense there.
@@ -42,6 +45,10 @@ class ExpressionBuilder {
   LinearIndex zeroIndex() const;
 
   int extentExtra(int extent) { return extra(0, extent); }
+  // Where the op's window lies in its result, for a store; `dims` are the update's dims in terms of loops.
+  int windowPlace(std::size_t number, const DimMap& dims);
+  // Arena offset of the kernel's workspace, known when memory is planned.
+  int workspaceExtra() { return extra(3, 0); }
   int siteExtra(std::size_t op) { return extra(1, siteBase_ + static_cast<std::int64_t>(op)); }
   int numberExtra(std::int64_t value) { return extra(2, value); }
 
@@ -53,6 +60,8 @@ class ExpressionBuilder {
   int build(ValueId value, const DimMap& map);
   int literal(std::size_t number, const DimMap& map);
   int take(std::size_t number, const DimMap& map);
+  int windowRead(std::size_t number, const DimMap& map);
+  Node window(std::size_t number, ValueId x, const Layout& window, const DimMap& dims, std::span<const ValueId> starts);
   int map(std::size_t number, const DimMap& map);
 
   const FunctionViews& views_;

@@ -86,7 +86,8 @@ static std::string debugName(const Function& function, const Op& op) {
   return name;
 }
 
-llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned) {
+llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned,
+                                          std::int64_t workspace) {
   std::vector<std::int64_t> args;
   for (const ValueId buffer : work.buffers) {
     const std::int64_t offset = planned.memory.offsets[buffer.index];
@@ -95,6 +96,9 @@ llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, std::int64_t o
     args.push_back(offset);
   }
   args.insert(args.end(), work.extras.begin(), work.extras.end());
+  if (work.kernel.workspaceArg >= 0)
+    args[work.buffers.size() + static_cast<std::size_t>(work.kernel.workspaceArg)] =
+        std::max<std::int64_t>(workspace, 0);
   const Function& function = planned.views->function();
   KernelSource source;
   if (options_.debug) {
@@ -119,7 +123,8 @@ llvm::Constant* ProgramTables::gemmCall(const ProductWork& work, const PlannedFu
                          "gemm");
 }
 
-llvm::Constant* ProgramTables::transfer(const OpView& op, std::size_t operand, const PlannedFunction& planned) {
+llvm::Constant* ProgramTables::transfer(const OpView& op, std::size_t operand, std::size_t piece,
+                                        const PlannedFunction& planned) {
   const FunctionViews& views = *planned.views;
   const ValueId from = op.op().operands[operand];
   const ValueId to = op.op().results[op.op().results.size() == 1 ? 0 : operand];
@@ -134,7 +139,7 @@ llvm::Constant* ProgramTables::transfer(const OpView& op, std::size_t operand, c
       kind = GSHARD_RT_MOVE_RESHAPE;
     } else if (moved) {
       std::vector<std::int64_t> numbers;
-      for (const MoveDim& dim : moveMap(op, operand)) {
+      for (const MoveDim& dim : moveMap(op, operand, piece)) {
         for (const std::int64_t number : {dim.operandDim, dim.scale, dim.offset, dim.divide}) numbers.push_back(number);
       }
       move = tables_.integers(numbers);
@@ -167,7 +172,9 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
     fill = planned.memory.offsets[views.storage(op.op().operands[operands]).index];
   }
   std::vector<llvm::Constant*> transfers;
-  for (std::size_t i = 0; i < operands; ++i) transfers.push_back(transfer(op, i, planned));
+  const std::size_t pieces = kind == OpKind::Exchange ? movePieces(op) : 1;
+  for (std::size_t i = 0; i < operands * pieces; ++i)
+    transfers.push_back(transfer(op, i / pieces, i % pieces, planned));
   const std::vector<AxisRef> group = groupAxes(op);
   const auto number = [&](std::int64_t value) { return tables_.integer(value); };
   return tables_.address(
@@ -229,7 +236,7 @@ llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunctio
     const std::int64_t workspace = planned.memory.workspaces[u];
     made = madeTensors(u, planned, written, lastWriters);
     if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
-      add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, unit.op, planned), "kernel",
+      add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, unit.op, planned, workspace), "kernel",
           kernelSummary(kernel->kernel));
     } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {
       add(GSHARD_RT_STEP_GEMM, unit.op, gemmCall(*product, planned, workspace), "gemm",

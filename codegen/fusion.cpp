@@ -71,7 +71,8 @@ class Fuser {
  private:
   ValueId resultOf(std::size_t op) const { return function_.ops[op].results[0]; }
   bool isFusible(std::size_t op) const {
-    return views_.info(op).kind == OpClass::Map || views_.info(op).kind == OpClass::Take;
+    const OpClass kind = views_.info(op).kind;
+    return kind == OpClass::Map || kind == OpClass::Take || kind == OpClass::WindowRead;
   }
 
   // `value` must lie dense in its storage.
@@ -122,6 +123,12 @@ class Fuser {
     readThrough(user, value, identityDims(layout.rank()), layout.rank(), layout.elements());
   }
 
+  // Read once for all elements.
+  void readScalar(std::size_t user, ValueId value) {
+    const Layout& result = views_.layout(resultOf(user));
+    readThrough(user, value, {}, result.rank(), result.elements());
+  }
+
   void collectUses(std::size_t number) {
     const Op& op = function_.ops[number];
     const auto resultIsStored = [&] {
@@ -145,6 +152,20 @@ class Fuser {
         readDense(number, op.operands[0]);
         readWhole(number, op.operands[1]);
         return;
+      case OpClass::WindowRead:
+        readDense(number, op.operands[0]);
+        for (std::size_t i = 1; i < op.operands.size(); ++i) readScalar(number, op.operands[i]);
+        return;
+      case OpClass::WindowWrite:
+        resultIsStored();
+        for (std::size_t i = 0; i < 2; ++i) readWhole(number, op.operands[i]);
+        for (std::size_t i = 2; i < op.operands.size(); ++i) readScalar(number, op.operands[i]);
+        return;
+      case OpClass::Scan:
+        resultIsStored();
+        readWhole(number, op.operands[0]);
+        for (std::size_t i = 1; i < op.operands.size(); ++i) readDense(number, op.operands[i]);
+        return;
       case OpClass::Reduce:
       case OpClass::ArgReduce:
       case OpClass::Placement:
@@ -157,6 +178,7 @@ class Fuser {
         resultIsStored();
         for (const ValueId operand : op.operands) readOperand(number, operand);
         return;
+      case OpClass::Sort:
       case OpClass::Runtime:
         resultIsStored();
         for (const ValueId operand : op.operands) readDense(number, operand);

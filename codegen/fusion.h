@@ -11,8 +11,8 @@
 namespace gshard {
 
 struct FusionPlan {
-  std::vector<int> group;     // per op: of Map and Take ops the group's number (its first op), else -1
-  std::vector<bool> inlined;  // per op: Map and Take ops without a kernel of their own
+  std::vector<int> group;     // per op: of Map, Take and WindowRead ops the group's number (its first op), else -1
+  std::vector<bool> inlined;  // per op: ops of those kinds without a kernel of their own
   std::vector<bool> stored;   // per value: has a buffer
 };
 

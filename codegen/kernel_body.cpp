@@ -37,10 +37,17 @@ KernelBody::KernelBody(llvm::Function& function, const LoopKernel& kernel, const
     uses(loop.sizeArg);
   }
   for (const Node& node : kernel.nodes) {
-    uses(node.splitArg);
     uses(node.siteArg);
     usesIndex(node.position);
+    usesIndex(node.access.index);
+    for (const RunTimeDim& move : node.moves) {
+      uses(move.splitArg);
+      usesIndex(move.position);
+      usesIndex(move.within);
+    }
   }
+  uses(kernel.totalsPartArg);
+  uses(kernel.workspaceArg);
   uses(kernel.indexOffsetArg);
   uses(kernel.splitArg);
   uses(kernel.siteArg);
@@ -164,7 +171,12 @@ std::int64_t KernelBody::chooseLanes(std::size_t vectorLoop) const {
   for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
     const Node& node = kernel_.nodes[i];
     // A fault names one element, so what may fail is evaluated one by one.
-    if (node.kind == NodeKind::Gather && depends[static_cast<std::size_t>(node.inputs[0])]) return 1;
+    for (const int input : node.inputs) {
+      if (!node.moves.empty() && depends[static_cast<std::size_t>(input)]) return 1;
+    }
+    for (const RunTimeDim& move : node.moves) {
+      if (move.splitArg >= 0 && move.within.scales[vectorLoop] != 0) return 1;  // some lanes are on other devices
+    }
     if (node.kind == NodeKind::Apply && node.siteArg >= 0 && depends[i]) return 1;
   }
   return std::max<std::int64_t>(lanes, 1);
@@ -180,6 +192,7 @@ bool KernelBody::canMask(std::size_t loop) const {
     switch (node.kind) {
       case NodeKind::Load:
       case NodeKind::Gather:
+      case NodeKind::Place:
         if (node.access.index.scales[loop] != 0 && node.access.index.scales[loop] != 1) return false;
         break;
       case NodeKind::Table:
@@ -192,6 +205,8 @@ bool KernelBody::canMask(std::size_t loop) const {
         break;
     }
   }
+  const bool readsTotals = kernel_.totalsPartArg >= 0;
+  if (readsTotals && kernel_.totals.index.scales[loop] != 0 && kernel_.totals.index.scales[loop] != 1) return false;
   for (const KernelOutput& output : kernel_.outputs) {
     const std::int64_t scale = output.access.index.scales[loop];
     const bool isReduced = kernel_.kind == KernelKind::Reduce && loop >= kernel_.keptLoops;
@@ -236,6 +251,11 @@ KernelBody::Value KernelBody::temporary(llvm::Type* type) {
   llvm::BasicBlock& entry = function_.getEntryBlock();
   llvm::IRBuilder<> atEntry(&entry, entry.begin());
   return atEntry.CreateAlloca(type);
+}
+
+KernelBody::Value KernelBody::workspace(int arg, std::int64_t bytesPerChunk) {
+  Value own = ir_.CreateMul(function_.getArg(2), number(bytesPerChunk));
+  return ir_.CreateGEP(ir_.getInt8Ty(), arena_, ir_.CreateAdd(extra(arg), own), "workspace");
 }
 
 KernelBody::Value KernelBody::linear(const LinearIndex& index) {

@@ -67,11 +67,13 @@ class KernelBody {
   // With -g: where an op of the function stands in the source.
   void setPlaces(std::function<llvm::DebugLoc(std::int64_t op)> places) { places_ = std::move(places); }
   Value scalarValue(int node);  // of a node that does not vary with the vector loop
-  // The row that a gather reads, once its index is known: element offset, and whether this device holds it (or null).
+  // Where a gather or a store at run-time indices goes: elements to move by, and whether this device has it (or null).
   struct Row {
     Value offset = nullptr;
     Value inside = nullptr;
+    std::vector<Value> starts;  // while incomplete: of split windows, whose elements are told apart one by one
   };
+  Row place(int node);  // at the current indices
   // Values found so far, to go back to when an index changes.
   struct Values {
     std::vector<Value> values;
@@ -84,8 +86,9 @@ class KernelBody {
   Value elementPointer(const Access& access, Value moreElements = nullptr);
   Value loadAt(const Access& access, Value moreElements = nullptr);
   void storeAt(const Access& access, Value value, Value moreElements = nullptr);
-  Value linear(const LinearIndex& index);  // at the first lane
-  Value temporary(llvm::Type* type);       // a stack slot in the entry block
+  Value linear(const LinearIndex& index);                // at the first lane
+  Value temporary(llvm::Type* type);                     // a stack slot in the entry block
+  Value workspace(int arg, std::int64_t bytesPerChunk);  // of the chunks of this call
 
   llvm::Type* laneType(DType dtype);  // of a value in registers
   llvm::Type* memoryType(DType dtype);
@@ -98,7 +101,9 @@ class KernelBody {
  private:
   Value evaluate(int node);
   Value evaluateHere(int node);
+  Value runTimeIndex(const Node& node, std::size_t which);
   const Row& row(int node);
+  void addSplit(Row& row, const RunTimeDim& move, Value at);
   Value gather(int node);
   void checkDivisor(const Node& node, Value divisor);
   std::int64_t scaleOfVector(const LinearIndex& index) const;
@@ -123,7 +128,13 @@ class KernelBody {
 void emitMapKernel(KernelBody& body);
 void emitReduceKernel(KernelBody& body);
 void emitArgReduceKernel(KernelBody& body);
+void emitScanKernel(KernelBody& body);
+void emitSortKernel(KernelBody& body);
 void emitScatterKernel(KernelBody& body);
+void emitWindowWriteKernel(KernelBody& body);
+// Kept loops [depth, count) around `inner`; the first one over the chunks of this call.
+void emitKeptLoops(KernelBody& body, std::size_t depth, std::size_t count, const std::function<void()>& inner);
+std::int64_t abiDtype(DType dtype);
 void emitRandomKernel(KernelBody& body);
 
 }  // namespace gshard

@@ -81,8 +81,17 @@ llvm::Function* KernelEmitter::emit(const LoopKernel& kernel, const KernelSource
     case KernelKind::ArgReduce:
       emitArgReduceKernel(body);
       break;
+    case KernelKind::Scan:
+      emitScanKernel(body);
+      break;
+    case KernelKind::Sort:
+      emitSortKernel(body);
+      break;
     case KernelKind::Scatter:
       emitScatterKernel(body);
+      break;
+    case KernelKind::WindowWrite:
+      emitWindowWriteKernel(body);
       break;
     case KernelKind::Random:
       emitRandomKernel(body);

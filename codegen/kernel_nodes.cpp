@@ -5,6 +5,7 @@
 #include "codegen/kernel_body.h"
 #include "codegen/llvm_math.h"
 #include "llvm/IR/Module.h"
+#include "runtime/abi.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -19,7 +20,8 @@ void KernelBody::evaluateUpTo(std::size_t depth) {
     const Node& node = kernel_.nodes[i];
     bool ready = found_.values[i] == nullptr;
     for (const int input : node.inputs) ready = ready && found_.values[static_cast<std::size_t>(input)] != nullptr;
-    if (ready && node.kind == NodeKind::Gather) row(static_cast<int>(i));
+    if (ready && !node.moves.empty()) row(static_cast<int>(i));
+    if (node.kind == NodeKind::Place) continue;  // has no value
     for (std::size_t loop = depth; loop < kernel_.loops.size() && ready; ++loop) ready = !depends_[loop][i];
     // A division that may fail is made where it is needed: in a loop that runs not once, it would be a fault of nobody.
     if (node.kind == NodeKind::Apply && node.siteArg >= 0) ready = ready && depth == kernel_.loops.size();
@@ -136,6 +138,8 @@ KernelBody::Value KernelBody::evaluateHere(int nodeNumber) {
     }
     case NodeKind::Gather:
       return gather(nodeNumber);
+    case NodeKind::Place:
+      break;
   }
   GSHARD_UNREACHABLE("kind of node");
 }
@@ -148,34 +152,68 @@ void KernelBody::recordFault(int siteArg, Value position, Value offending, std::
 void KernelBody::checkDivisor(const Node& node, Value divisor) {
   GSHARD_CHECK(!divisor->getType()->isVectorTy(), "a division that may fail is evaluated one by one");
   ifThen(ir_.CreateICmpEQ(divisor, llvm::Constant::getNullValue(divisor->getType())),
-         [&] { recordFault(node.siteArg, linear(node.position), number(0), -1); });
+         [&] { recordFault(node.siteArg, linear(node.position), number(0), GSHARD_RT_LIMIT_OF_DIVISION); });
 }
 
+// The clamped index of a run-time dim; a fault where it had to be clamped.
+KernelBody::Value KernelBody::runTimeIndex(const Node& node, std::size_t which) {
+  const RunTimeDim& move = node.moves[which];
+  Value index = scalarValue(node.inputs[which]);
+  GSHARD_CHECK(!index->getType()->isVectorTy(), "the index of a gather is one per vector");
+  index = ir_.CreateSExtOrTrunc(index, ir_.getInt64Ty());
+  Value limit = number(move.limit);
+  ifThen(ir_.CreateNot(ir_.CreateICmpULT(index, limit)), [&] {
+    if (move.startDim >= 0) {
+      recordFault(node.siteArg, number(move.startDim), index, GSHARD_RT_LIMIT_OF_START(move.limit - 1));
+    } else {
+      recordFault(node.siteArg, linear(move.position), index, move.limit);
+    }
+  });
+  Value at = ir_.CreateSelect(ir_.CreateICmpSLT(index, number(0)), number(0), index);
+  return ir_.CreateSelect(ir_.CreateICmpSLT(at, limit), at, number(move.limit - 1));
+}
+
+// All of a row or window that does not vary within it: what can be found before the inner loops.
 const KernelBody::Row& KernelBody::row(int nodeNumber) {
   const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
   if (found_.rows[static_cast<std::size_t>(nodeNumber)].offset != nullptr)
     return found_.rows[static_cast<std::size_t>(nodeNumber)];
-  Value index = scalarValue(node.inputs[0]);
-  GSHARD_CHECK(!index->getType()->isVectorTy(), "the index of a gather is one per vector");
-  index = ir_.CreateSExtOrTrunc(index, ir_.getInt64Ty());
-  Value limit = number(node.axisSize);
-  ifThen(ir_.CreateNot(ir_.CreateICmpULT(index, limit)),
-         [&] { recordFault(node.siteArg, linear(node.position), index, node.axisSize); });
-  Value at = ir_.CreateSelect(ir_.CreateICmpSLT(index, number(0)), number(0), index);
-  at = ir_.CreateSelect(ir_.CreateICmpSLT(at, limit), at, number(node.axisSize - 1));
-  Row& row = found_.rows[static_cast<std::size_t>(nodeNumber)];
-  if (node.splitArg >= 0) {
-    at = ir_.CreateSub(at, tileBegin(node.splitArg));
-    row.inside = ir_.CreateICmpULT(at, tileLive(node.splitArg));
-    at = ir_.CreateSelect(row.inside, at, number(0));
+  Row row;
+  row.offset = number(0);
+  for (std::size_t i = 0; i < node.moves.size(); ++i) {
+    const RunTimeDim& move = node.moves[i];
+    Value at = runTimeIndex(node, i);
+    row.starts.push_back(at);
+    if (move.splitArg >= 0 && move.startDim >= 0) continue;
+    if (move.splitArg >= 0) addSplit(row, move, at);
+    if (move.splitArg < 0) row.offset = ir_.CreateAdd(row.offset, ir_.CreateMul(at, number(move.stride)));
   }
-  row.offset = ir_.CreateMul(at, number(node.axisStride));
-  return row;
+  return found_.rows[static_cast<std::size_t>(nodeNumber)] = row;
+}
+
+// `at` is a global index of a split dim.
+void KernelBody::addSplit(Row& row, const RunTimeDim& move, Value at) {
+  at = ir_.CreateSub(at, tileBegin(move.splitArg));
+  Value inside = ir_.CreateICmpULT(at, tileLive(move.splitArg));
+  row.inside = row.inside == nullptr ? inside : ir_.CreateAnd(row.inside, inside);
+  at = ir_.CreateSelect(inside, at, number(0));
+  row.offset = ir_.CreateAdd(row.offset, ir_.CreateMul(at, number(move.stride)));
+}
+
+KernelBody::Row KernelBody::place(int nodeNumber) {
+  const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
+  Row found = row(nodeNumber);
+  for (std::size_t i = 0; i < node.moves.size(); ++i) {
+    const RunTimeDim& move = node.moves[i];
+    if (move.splitArg < 0 || move.startDim < 0) continue;
+    addSplit(found, move, ir_.CreateAdd(found.starts[i], linear(move.within)));
+  }
+  return found;
 }
 
 KernelBody::Value KernelBody::gather(int nodeNumber) {
   const Node& node = kernel_.nodes[static_cast<std::size_t>(nodeNumber)];
-  const Row found = row(nodeNumber);
+  const Row found = place(nodeNumber);
   Value loaded = loadAt(node.access, found.offset);
   if (found.inside == nullptr) return loaded;
   Value outside = literalValue(laneType(node.dtype), node.literal);

@@ -1,5 +1,5 @@
-// Kernels whose element order or place is found at run time: argmax, scatter_add, and random numbers, which the runtime
-// computes row by row so that every build of it yields the same bits.
+// Kernels whose element order or place is found at run time: argmax, scatter_add, windows, and random numbers, which
+// the runtime computes row by row so that every build of it yields the same bits.
 #include "codegen/kernel_body.h"
 #include "codegen/llvm_math.h"
 #include "llvm/IR/Module.h"
@@ -7,12 +7,10 @@
 #include "support/check.h"
 
 namespace gshard {
-namespace {
 
 using IrValue = llvm::Value*;
 
-// Kept loops [depth, count) around `inner`; the first one over the chunks of this call.
-void keptLoops(KernelBody& body, std::size_t depth, std::size_t count, const std::function<void()>& inner) {
+void emitKeptLoops(KernelBody& body, std::size_t depth, std::size_t count, const std::function<void()>& inner) {
   body.evaluateUpTo(depth);
   if (depth == count) {
     inner();
@@ -21,7 +19,7 @@ void keptLoops(KernelBody& body, std::size_t depth, std::size_t count, const std
   const auto [begin, end] = depth == 0 ? body.outerRange() : std::pair{body.number(0), body.live(depth)};
   body.forLoop(begin, end, 1, [&](IrValue i) {
     body.setIndex(depth, i);
-    keptLoops(body, depth + 1, count, inner);
+    emitKeptLoops(body, depth + 1, count, inner);
   });
 }
 
@@ -47,8 +45,6 @@ std::int64_t abiDtype(DType dtype) {
   GSHARD_UNREACHABLE("dtype");
 }
 
-}  // namespace
-
 // Ties go to the lowest index; a NaN wins over every number, the first NaN over the others.
 void emitArgReduceKernel(KernelBody& body) {
   const LoopKernel& kernel = body.kernel();
@@ -59,7 +55,7 @@ void emitArgReduceKernel(KernelBody& body) {
   const DType dtype = kernel.nodes[static_cast<std::size_t>(element)].dtype;
   IrValue best = body.temporary(body.laneType(dtype));
   IrValue bestIndex = body.temporary(ir.getInt64Ty());
-  keptLoops(body, 0, axis, [&] {
+  emitKeptLoops(body, 0, axis, [&] {
     ir.CreateStore(body.identity(dtype, kernel.isMax ? Reduction::Max : Reduction::Min), best);
     ir.CreateStore(body.number(-1), bestIndex);
     body.forLoop(body.number(0), body.live(axis), 1, [&](IrValue i) {
@@ -146,7 +142,46 @@ void emitScatterKernel(KernelBody& body) {
     }
     body.ifThen(inside, [&] { rowLoops(rows, ir.CreateMul(row, body.number(kernel.axisStride))); });
   };
-  keptLoops(body, 0, kernel.keptLoops, [&] { indexLoops(kernel.keptLoops); });
+  emitKeptLoops(body, 0, kernel.keptLoops, [&] { indexLoops(kernel.keptLoops); });
+}
+
+void emitWindowWriteKernel(KernelBody& body) {
+  const LoopKernel& kernel = body.kernel();
+  const KernelOutput& output = kernel.outputs[0];
+  const auto store = [&] {
+    const KernelBody::Row place = body.place(kernel.placeNode);
+    IrValue value = body.value(output.node);
+    if (place.inside == nullptr)
+      body.storeAt(output.access, value, place.offset);
+    else
+      body.ifThen(place.inside, [&] { body.storeAt(output.access, value, place.offset); });
+  };
+  const std::function<void(std::size_t)> loops = [&](std::size_t depth) {
+    body.evaluateUpTo(depth);
+    if (depth == kernel.loops.size()) {
+      store();
+      return;
+    }
+    auto [begin, end] = depth == 0 ? body.outerRange() : std::pair{body.number(0), body.live(depth)};
+    const std::int64_t lanes = depth + 1 == kernel.loops.size() ? body.chooseLanes(depth) : 1;
+    if (lanes > 1 && body.coversRest(depth, lanes)) {
+      body.forVectors(begin, end, depth, lanes, [&](IrValue) { store(); });
+      return;
+    }
+    if (lanes > 1) {
+      body.setLanes(depth, lanes);
+      begin = body.forWholeSteps(begin, end, lanes, [&](IrValue i) {
+        body.setIndex(depth, i);
+        store();
+      });
+      body.setLanes(depth, 1);
+    }
+    body.forLoop(begin, end, 1, [&](IrValue i) {
+      body.setIndex(depth, i);
+      loops(depth + 1);
+    });
+  };
+  loops(0);
 }
 
 void emitRandomKernel(KernelBody& body) {
@@ -154,7 +189,11 @@ void emitRandomKernel(KernelBody& body) {
   llvm::IRBuilder<>& ir = body.ir();
   const KernelOutput& output = kernel.outputs[0];
   llvm::Module& module = *ir.GetInsertBlock()->getModule();
-  const std::size_t runLoop = kernel.loops.empty() ? 0 : kernel.loops.size() - 1;
+  // A call fills a run of neighbours, which the last loop is unless the tile holds one element of each row.
+  const std::size_t loops = kernel.loops.size();
+  const bool hasRuns =
+      loops > 0 && kernel.position.scales[loops - 1] == 1 && output.access.index.scales[loops - 1] == 1;
+  const std::size_t runLoop = hasRuns ? loops - 1 : loops;
   body.evaluateUpTo(0);
   IrValue step = ir.CreateSExtOrTrunc(body.scalarValue(kernel.stepNode), ir.getInt64Ty());
   IrValue first = kernel.firstNode < 0 ? body.number(0) : body.scalarValue(kernel.firstNode);
@@ -173,8 +212,8 @@ void emitRandomKernel(KernelBody& body) {
     ir.CreateCall(runtimeFunction(module, kernel.isNormal ? "gshard_rt_random_normal" : "gshard_rt_random_uniform"),
                   args);
   };
-  if (kernel.loops.empty()) {
-    call(body.number(1));
+  if (!hasRuns) {
+    emitKeptLoops(body, 0, loops, [&] { call(body.number(1)); });
     return;
   }
   const auto run = [&](IrValue begin, IrValue end) {
@@ -186,7 +225,7 @@ void emitRandomKernel(KernelBody& body) {
     run(begin, end);
     return;
   }
-  keptLoops(body, 0, runLoop, [&] { run(body.number(0), body.live(runLoop)); });
+  emitKeptLoops(body, 0, runLoop, [&] { run(body.number(0), body.live(runLoop)); });
 }
 
 }  // namespace gshard

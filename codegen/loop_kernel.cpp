@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kChunkWork = 16384;
 // Chunks of the loop that vectors run along begin at multiples of this.
 constexpr std::int64_t kChunkAlign = 64;
+// Every chunk of a sort has a workspace of its own.
+constexpr std::int64_t kSortChunks = 16;
 
 void forEachIndex(LoopKernel& kernel, const std::function<void(LinearIndex&)>& visit) {
   for (Node& node : kernel.nodes) {
@@ -24,8 +26,12 @@ void forEachIndex(LoopKernel& kernel, const std::function<void(LinearIndex&)>& v
         visit(node.position);
         break;
       case NodeKind::Gather:
+      case NodeKind::Place:
         visit(node.access.index);
-        visit(node.position);
+        for (RunTimeDim& move : node.moves) {
+          visit(move.position);
+          visit(move.within);
+        }
         break;
       case NodeKind::Apply:
         if (node.siteArg >= 0) visit(node.position);
@@ -37,11 +43,29 @@ void forEachIndex(LoopKernel& kernel, const std::function<void(LinearIndex&)>& v
   }
   for (KernelOutput& output : kernel.outputs) visit(output.access.index);
   if (kernel.kind == KernelKind::Scatter || kernel.kind == KernelKind::Random) visit(kernel.position);
+  if (kernel.totalsPartArg >= 0) visit(kernel.totals.index);
+}
+
+// Every loop runs over elements of the outputs, none is special.
+bool isPlain(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::Map:
+    case KernelKind::Random:
+    case KernelKind::Sort:
+    case KernelKind::WindowWrite:
+      return true;
+    case KernelKind::Reduce:
+    case KernelKind::ArgReduce:
+    case KernelKind::Scan:
+    case KernelKind::Scatter:
+      return false;
+  }
+  return false;
 }
 
 // 0: kept, 1: reduced or index dims, 2: row dims of a scatter. Loops of different groups are never joined.
 int groupOf(const LoopKernel& kernel, std::size_t loop) {
-  if (kernel.kind == KernelKind::Map || kernel.kind == KernelKind::Random) return 0;
+  if (isPlain(kernel.kind)) return 0;
   if (loop < kernel.keptLoops) return 0;
   if (kernel.kind == KernelKind::Scatter && loop + kernel.rowLoops >= kernel.loops.size()) return 2;
   return 1;
@@ -49,7 +73,7 @@ int groupOf(const LoopKernel& kernel, std::size_t loop) {
 
 void eraseLoop(LoopKernel& kernel, std::size_t loop) {
   const int group = groupOf(kernel, loop);
-  if (group == 0 && kernel.kind != KernelKind::Map && kernel.kind != KernelKind::Random) --kernel.keptLoops;
+  if (group == 0 && !isPlain(kernel.kind)) --kernel.keptLoops;
   if (group == 2) --kernel.rowLoops;
   kernel.loops.erase(kernel.loops.begin() + static_cast<std::ptrdiff_t>(loop));
   forEachIndex(kernel, [&](LinearIndex& index) {
@@ -70,7 +94,8 @@ void moveLoop(LoopKernel& kernel, std::size_t from, std::size_t to) {
 void dropUnitLoops(LoopKernel& kernel) {
   for (std::size_t i = kernel.loops.size(); i-- > 0;) {
     if (kernel.loops[i].size != 1 || kernel.loops[i].liveArg >= 0) continue;
-    if (kernel.kind == KernelKind::ArgReduce && i + 1 == kernel.loops.size()) continue;
+    const bool hasAxis = kernel.kind == KernelKind::ArgReduce || kernel.kind == KernelKind::Scan;
+    if (hasAxis && i + 1 == kernel.loops.size()) continue;
     eraseLoop(kernel, i);
   }
 }
@@ -118,8 +143,7 @@ void orderReduction(LoopKernel& kernel) {
 }
 
 void chooseChunks(LoopKernel& kernel) {
-  const bool reduces =
-      kernel.kind == KernelKind::Reduce || kernel.kind == KernelKind::ArgReduce || kernel.kind == KernelKind::Scatter;
+  const bool reduces = !isPlain(kernel.kind);
   if (kernel.loops.empty() || (reduces && kernel.keptLoops == 0)) {
     kernel.chunkSize = kernel.loops.empty() ? 1 : std::max<std::int64_t>(kernel.loops[0].size, 1);
     kernel.chunks = 1;
@@ -127,7 +151,9 @@ void chooseChunks(LoopKernel& kernel) {
   }
   std::int64_t inner = 1;
   for (std::size_t i = 1; i < kernel.loops.size(); ++i) inner *= std::max<std::int64_t>(kernel.loops[i].size, 1);
+  if (kernel.kind == KernelKind::Sort) inner *= std::max<std::int64_t>(kernel.sortSize, 1);
   std::int64_t step = std::max<std::int64_t>((kChunkWork + inner - 1) / inner, 1);
+  if (kernel.kind == KernelKind::Sort) step = std::max(step, (kernel.loops[0].size + kSortChunks - 1) / kSortChunks);
   const bool vectorLoop = kernel.loops.size() == 1 || (reduces && kernel.keptLoops == 1);
   if (vectorLoop) step = (step + kChunkAlign - 1) / kChunkAlign * kChunkAlign;
   kernel.chunkSize = step;
@@ -184,13 +210,18 @@ void addNode(std::string& key, const Node& node) {
       }
       break;
     case NodeKind::Gather:
-      addNumber(key, node.inputs[0]);
+    case NodeKind::Place:
+      for (const int input : node.inputs) addNumber(key, input);
       addNumber(key, node.access.buffer);
       addIndex(key, node.access.index);
-      for (const std::int64_t number : {node.axisStride, node.axisSize}) addNumber(key, number);
-      for (const int number : {node.splitArg, node.siteArg}) addNumber(key, number);
+      for (const RunTimeDim& move : node.moves) {
+        for (const std::int64_t number : {move.stride, move.limit}) addNumber(key, number);
+        for (const int number : {move.startDim, move.splitArg}) addNumber(key, number);
+        addIndex(key, move.position);
+        addIndex(key, move.within);
+      }
+      addNumber(key, node.siteArg);
       for (const double value : node.literal.floats) addNumber(key, std::bit_cast<std::int64_t>(value));
-      addIndex(key, node.position);
       break;
   }
 }
@@ -220,7 +251,10 @@ bool takesOuterSize(const LoopKernel& kernel) {
     case KernelKind::ArgReduce:
       if (kernel.keptLoops == 0) return false;
       break;
+    case KernelKind::Scan:
+    case KernelKind::Sort:
     case KernelKind::Scatter:
+    case KernelKind::WindowWrite:
       return false;
   }
   return !vectorsRunOutside(kernel) || kernel.loops[0].size >= KernelLoop::kLeastExtra;
@@ -263,6 +297,27 @@ std::string kernelKey(const LoopKernel& kernel) {
         addNumber(key, number);
       }
       break;
+    case KernelKind::Scan:
+      for (const std::int64_t number : {std::int64_t{kernel.reverse}, std::int64_t{kernel.exclusive},
+                                        std::int64_t{kernel.totalsPartArg}, kernel.parts}) {
+        addNumber(key, number);
+      }
+      if (kernel.totalsPartArg >= 0) {
+        addNumber(key, kernel.totals.buffer);
+        addIndex(key, kernel.totals.index);
+      }
+      break;
+    case KernelKind::Sort:
+      for (const std::int64_t number :
+           {std::int64_t{kernel.descending}, std::int64_t{kernel.sortsValues}, std::int64_t{kernel.sortsIndices},
+            kernel.sortSize, kernel.sortKept, kernel.sortStride, kernel.sortOutputStride,
+            std::int64_t{kernel.workspaceArg}}) {
+        addNumber(key, number);
+      }
+      break;
+    case KernelKind::WindowWrite:
+      addNumber(key, kernel.placeNode);
+      break;
     case KernelKind::Scatter:
       for (const std::int64_t number : {std::int64_t{kernel.indexNode}, kernel.axisStride, kernel.axisSize,
                                         std::int64_t{kernel.splitArg}, std::int64_t{kernel.siteArg}}) {
@@ -284,6 +339,12 @@ std::string kernelKey(const LoopKernel& kernel) {
   return key;
 }
 
+// A key and a place: 8 bytes together where the key has 4 (runtime/sort_kernels.h).
+std::int64_t LoopKernel::sortRowBytes() const {
+  const std::int64_t entry = byteSize(nodes[0].dtype) <= 4 ? 8 : 16;
+  return (sortSize * entry + 63) / 64 * 64;
+}
+
 std::string kernelSummary(const LoopKernel& kernel) {
   std::string text;
   switch (kernel.kind) {
@@ -296,6 +357,15 @@ std::string kernelSummary(const LoopKernel& kernel) {
     case KernelKind::ArgReduce:
       text = kernel.isMax ? "argmax" : "argmin";
       break;
+    case KernelKind::Scan:
+      text = "cumsum";
+      break;
+    case KernelKind::Sort:
+      text = "sort";
+      break;
+    case KernelKind::WindowWrite:
+      text = "dynamic_update";
+      break;
     case KernelKind::Scatter:
       text = "scatter_add";
       break;
@@ -305,13 +375,13 @@ std::string kernelSummary(const LoopKernel& kernel) {
   }
   text += " [";
   for (std::size_t i = 0; i < kernel.loops.size(); ++i) {
-    if (i > 0) text += i == kernel.keptLoops && kernel.kind != KernelKind::Map ? " | " : ", ";
+    if (i > 0) text += i == kernel.keptLoops && !isPlain(kernel.kind) ? " | " : ", ";
     text += std::to_string(kernel.loops[i].size);
   }
   text += "]";
   for (const Node& node : kernel.nodes) {
     if (node.kind == NodeKind::Apply) text += " " + std::string(scalarInfo(node.fn).name);
-    if (node.kind == NodeKind::Gather) text += " take";
+    if (node.kind == NodeKind::Gather) text += node.moves[0].startDim < 0 ? " take" : " dynamic_slice";
   }
   text +=
       ", " + std::to_string(kernel.outputs.size()) + " out of " + std::to_string(kernel.buffers.size()) + " buffers";
@@ -332,7 +402,9 @@ std::vector<bool> dependsOnLoop(const LoopKernel& kernel, std::size_t loop) {
         is = node.position.scales[loop] != 0;
         break;
       case NodeKind::Gather:
+      case NodeKind::Place:
         is = node.access.index.scales[loop] != 0;
+        for (const RunTimeDim& move : node.moves) is = is || move.within.scales[loop] != 0;
         break;
       case NodeKind::Constant:
       case NodeKind::TotalRows:

@@ -48,7 +48,18 @@ enum class NodeKind : std::uint8_t {
   Index,      // `position` as an integer (iota)
   TotalRows,  // number * context->total_rows
   Apply,      // fn of inputs
-  Gather,     // access moved by inputs[0] * axisStride; the index is clamped to [0, axisSize), and a fault recorded
+  Gather,     // access moved to where `moves` say
+  Place,      // the same for a store: where, and no value
+};
+
+// A dim of an access whose index is known at run time: a row (take, scatter_add) or the start of a window. Of a node,
+// inputs[i] is the index that moves[i] reads. It is clamped to [0, limit), and a fault recorded.
+struct RunTimeDim {
+  std::int64_t stride = 0, limit = 0;
+  int startDim = -1;     // a window's start: its dim, for faults. A row: -1
+  LinearIndex position;  // a row: of the index element, for faults
+  int splitArg = -1;     // extent of a split dim: what lies on other devices reads as `literal` or is not written
+  LinearIndex within;    // of a split dim: index from the row or start on
 };
 
 struct Node {
@@ -58,15 +69,14 @@ struct Node {
   std::vector<int> inputs;
   Access access;
   Literal literal;
-  LinearIndex position;  // Table, Index; Gather and failing Apply: of a fault
+  LinearIndex position;  // Table, Index; failing Apply: of a fault
   std::int64_t number = 1;
-  std::int64_t axisStride = 0, axisSize = 0;  // Gather
-  int splitArg = -1;     // Gather: extent of the split axis; rows of other devices read as `literal`
-  int siteArg = -1;      // Gather, failing Apply
-  std::int64_t op = -1;  // of the function: whose line this is with -g. No part of the key
+  std::vector<RunTimeDim> moves;  // Gather, Place
+  int siteArg = -1;               // Gather, Place, failing Apply
+  std::int64_t op = -1;           // of the function: whose line this is with -g. No part of the key
 };
 
-enum class KernelKind : std::uint8_t { Map, Reduce, ArgReduce, Scatter, Random };
+enum class KernelKind : std::uint8_t { Map, Reduce, ArgReduce, Scan, Sort, Scatter, WindowWrite, Random };
 
 struct KernelOutput {
   int node = 0;
@@ -77,9 +87,11 @@ struct KernelOutput {
 struct LoopKernel {
   KernelKind kind = KernelKind::Map;
   std::vector<KernelLoop> loops;
-  std::size_t keptLoops = 0;  // Reduce, ArgReduce: loops from here on are reduced. Scatter: loops before index dims
-  std::vector<Node> nodes;    // inputs before users
-  std::vector<KernelOutput> outputs;  // Map: any number; Reduce: one; ArgReduce: [values,] indices
+  // Reduce, ArgReduce: loops from here on are reduced. Scan: the last loop. Scatter: loops before index dims
+  std::size_t keptLoops = 0;
+  std::vector<Node> nodes;  // inputs before users
+  // Map: any number; Reduce, Scan: one; ArgReduce: [values,] indices; Sort: [values,] [indices], no nodes of theirs
+  std::vector<KernelOutput> outputs;
   std::vector<DType> buffers;
 
   // Reduce
@@ -91,6 +103,25 @@ struct LoopKernel {
   bool isMax = true;
   int indexOffsetArg = -1;      // extent whose offset makes the local index global
   std::int64_t indexLimit = 0;  // global size of the axis
+
+  // Scan: along the last loop, from its end when reversed; a part of a split dim begins with the totals before it
+  bool reverse = false, exclusive = false;
+  int totalsPartArg = -1;  // extent whose begin is the number of this part; -1: not split
+  std::int64_t parts = 1;
+  Access totals;  // of part 0; the parts lie side by side
+
+  // Sort: rows of nodes[0], a load, along an axis that has no loop; outputs at the same place. A kernel of the runtime
+  // does a row
+  bool descending = false;
+  bool sortsValues = false, sortsIndices = false;
+  std::int64_t sortSize = 0, sortKept = 0;  // elements of a row, and of those in order how many are wanted
+  std::int64_t sortStride = 1, sortOutputStride = 1;
+  int workspaceArg = -1;  // arena offset, put in when memory is planned
+  std::int64_t workspaceBytes() const { return kind == KernelKind::Sort ? chunks * sortRowBytes() : 0; }
+  std::int64_t sortRowBytes() const;
+
+  // WindowWrite: loops over the update; outputs[0].node is stored at nodes[placeNode]
+  int placeNode = -1;
 
   // Scatter: loops are [kept | index dims | row dims]; outputs[0].node is added at its access + index * axisStride
   int indexNode = -1;

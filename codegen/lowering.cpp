@@ -30,6 +30,7 @@ class Lowering {
           break;
         case OpClass::Map:
         case OpClass::Take:
+        case OpClass::WindowRead:
           lowerGroup(i);
           break;
         case OpClass::Random:
@@ -40,6 +41,12 @@ class Lowering {
           break;
         case OpClass::ArgReduce:
           lowerArgReduce(i);
+          break;
+        case OpClass::Scan:
+          addKernel(i, makeScanKernel(views_, plan_, i, options_.siteBase));
+          break;
+        case OpClass::Sort:
+          addKernel(i, makeSortKernel(views_, plan_, i, options_.siteBase));
           break;
         case OpClass::Contract:
           if (products[i])
@@ -52,6 +59,9 @@ class Lowering {
           break;
         case OpClass::Scatter:
           lowerScatter(i);
+          break;
+        case OpClass::WindowWrite:
+          lowerWindowWrite(i);
           break;
         case OpClass::Runtime:
           lowerRuntime(i);
@@ -98,6 +108,8 @@ class Lowering {
       const bool loads = node.kind == NodeKind::Load || node.kind == NodeKind::Gather;
       if (loads) addOnce(unit.reads, work.buffers[static_cast<std::size_t>(node.access.buffer)]);
     }
+    if (work.kernel.totalsPartArg >= 0)
+      addOnce(unit.reads, work.buffers[static_cast<std::size_t>(work.kernel.totals.buffer)]);
     findInPlace(unit, work);
     unit.work = std::move(work);
     units_.push_back(std::move(unit));
@@ -168,6 +180,7 @@ class Lowering {
     b.kernel().kind = KernelKind::Reduce;
     b.kernel().reduction = *reduction;
     b.kernel().zeroIfEmpty = !isSplit && mayBeEmpty;
+    if (view.hasAttr("axes")) result.push_back(DimIndex{-1, 1, 0});  // of its own part
     int node = b.node(op.operands[0], dims);
     const DType dtype = views_.layout(op.results[0]).dtype;
     if (operand.dtype != dtype) node = b.apply(ScalarFn::Cast, dtype, {node});
@@ -223,13 +236,15 @@ class Lowering {
     addKernel(number, b.finish());
   }
 
-  // ---- pad and concat: the fill, then every operand where it belongs
+  // ---- pad, concat and roll: the fill, then every operand where it belongs
 
   void lowerPlacement(std::size_t number) {
     const Op& op = function_.ops[number];
     const bool isPad = op.kind == OpKind::Pad;
     if (isPad) fill(number, op.operands[1], op.results[0]);
-    for (std::size_t i = 0; i < (isPad ? 1 : op.operands.size()); ++i) place(number, i);
+    for (std::size_t i = 0; i < (isPad ? 1 : op.operands.size()); ++i) {
+      for (std::size_t piece = 0; piece < movePieces(views_.view(number)); ++piece) place(number, i, piece);
+    }
   }
 
   void fill(std::size_t number, ValueId scalar, ValueId target) {
@@ -242,11 +257,11 @@ class Lowering {
 
   static std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
-  void place(std::size_t number, std::size_t operand) {
+  void place(std::size_t number, std::size_t operand, std::size_t piece) {
     const Op& op = function_.ops[number];
     const Layout& from = views_.layout(op.operands[operand]);
     const Layout& to = views_.layout(op.results[0]);
-    const std::vector<MoveDim> moves = moveMap(views_.view(number), operand);
+    const std::vector<MoveDim> moves = moveMap(views_.view(number), operand, piece);
     ExpressionBuilder b = builder();
     DimMap source, target;
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -297,6 +312,22 @@ class Lowering {
     kernel.indexNode = b.node(op.operands[1], places.index);
     const int node = b.node(op.operands[2], loops);
     b.addOutput(node, op.results[0], places.table);
+    addKernel(number, b.finish());
+    addOnce(units_.back().reads, units_.back().writes[0]);
+  }
+
+  // ---- dynamic_update: a copy of x, into which the window is written in place
+
+  void lowerWindowWrite(std::size_t number) {
+    const Op& op = function_.ops[number];
+    copyInto(number, op.operands[0], op.results[0]);
+    ExpressionBuilder b = builder();
+    const DimMap loops = b.addLoops(views_.layout(op.operands[1]));
+    b.kernel().kind = KernelKind::WindowWrite;
+    b.kernel().placeNode = b.windowPlace(number, loops);
+    const int node = b.node(op.operands[1], loops);
+    const Access access = b.kernel().nodes[static_cast<std::size_t>(b.kernel().placeNode)].access;
+    b.kernel().outputs.push_back({node, views_.layout(op.results[0]).dtype, access});
     addKernel(number, b.finish());
     addOnce(units_.back().reads, units_.back().writes[0]);
   }

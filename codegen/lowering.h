@@ -44,6 +44,9 @@ ProductWork makeProduct(const FunctionViews& views, std::size_t op);
 KernelWork makeContractKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t op,
                               std::int64_t siteBase);
 
+KernelWork makeScanKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t op, std::int64_t siteBase);
+KernelWork makeSortKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t op, std::int64_t siteBase);
+
 // Units ordered so that writers come before readers, and otherwise as the program has them.
 std::vector<Unit> scheduleUnits(std::vector<Unit> units);
 

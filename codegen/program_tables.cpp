@@ -125,7 +125,8 @@ llvm::Constant* ProgramTables::sites(const std::vector<PlannedFunction>& functio
       std::string text = describeOp(function, op);
       // Of what looks up by index a fault says in which tensor.
       const OpClass kind = planned.views->info(i).kind;
-      if (kind == OpClass::Take || kind == OpClass::Scatter)
+      const bool looksUp = kind == OpClass::Take || kind == OpClass::Scatter;
+      if (looksUp || kind == OpClass::WindowRead || kind == OpClass::WindowWrite)
         text += " of `" + function.value(op.operands[0]).name + "`";
       rows.push_back(tables_.record({tables_.text(sources_.describe(op.range)), tables_.text(text)}));
     }

@@ -50,11 +50,12 @@ class ProgramTables {
                                            const std::vector<bool>& written,
                                            const std::vector<std::size_t>& lastWriters);
   llvm::Constant* stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count);
-  llvm::Constant* kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned);
+  llvm::Constant* kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned,
+                             std::int64_t workspace);
   llvm::Constant* gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace);
   llvm::Constant* collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
                              std::int64_t workspace);
-  llvm::Constant* transfer(const OpView& op, std::size_t operand, const PlannedFunction& planned);
+  llvm::Constant* transfer(const OpView& op, std::size_t operand, std::size_t piece, const PlannedFunction& planned);
   std::int64_t planIndex(std::size_t function, std::int64_t op) const;
 
   const Module& module_;

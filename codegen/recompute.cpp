@@ -108,11 +108,16 @@ class Recomputation {
       case OpClass::Placement:
         return Need::Elements;
       case OpClass::Take:
+      case OpClass::WindowRead:
         return operand == 0 ? Need::Buffer : Need::Elements;
+      case OpClass::Scan:
+        return operand == 0 ? Need::Elements : Need::Buffer;
       case OpClass::Scatter:
+      case OpClass::WindowWrite:
         return Need::Elements;
       case OpClass::Contract:
         return isProduct ? Need::Buffer : Need::Elements;
+      case OpClass::Sort:
       case OpClass::Runtime:
         return Need::Buffer;
     }

@@ -48,7 +48,8 @@ FunctionViews::FunctionViews(const Module& module, const Function& function, Ext
   infos_.resize(function.ops.size());
   for (std::size_t i = 0; i < function.ops.size(); ++i) {
     classify(i);
-    if (function.ops[i].kind != OpKind::DeviceIndex) continue;
+    const bool isScanOfParts = infos_[i].kind == OpClass::Scan && view(i).hasAttr("axes");
+    if (function.ops[i].kind != OpKind::DeviceIndex && !isScanOfParts) continue;
     const std::vector<AxisRef>& axes = view(i).axesAttr("axes");
     infos_[i].deviceExtent = extents.intern(Extent{productOf(axes), 1, 0, axes});
   }
@@ -83,9 +84,9 @@ void FunctionViews::classifyReshape(std::size_t op) {
 
 // Dims of operand 0 in terms of the result's, if every result index reads one operand index.
 static std::optional<DimMap> totalView(const OpView& op, const LowerMove& move) {
-  if (op.op().kind == OpKind::Pad || op.op().kind == OpKind::Concat) return std::nullopt;
+  if (op.op().kind == OpKind::Pad || op.op().kind == OpKind::Concat || move.pieces > 1) return std::nullopt;
   DimMap map(op.operandType(0).shape.size(), DimIndex{-1, 1, 0});
-  const std::vector<MoveDim> dims = move.map(op, 0);
+  const std::vector<MoveDim> dims = move.map(op, 0, 0);
   for (std::size_t r = 0; r < dims.size(); ++r) {
     if (dims[r].operandDim < 0) continue;
     GSHARD_CHECK(dims[r].divide == 1, "a view reads one element for each");
@@ -106,6 +107,8 @@ void FunctionViews::classify(std::size_t number) {
     void operator()(const LowerContract&) const { info.kind = OpClass::Contract; }
     void operator()(const LowerReduce&) const { info.kind = OpClass::Reduce; }
     void operator()(const LowerArgReduce&) const { info.kind = OpClass::ArgReduce; }
+    void operator()(const LowerScan&) const { info.kind = OpClass::Scan; }
+    void operator()(const LowerSort&) const { info.kind = OpClass::Sort; }
     void operator()(const LowerMove& move) const {
       if (move.map == nullptr) {
         self.classifyReshape(number);
@@ -125,6 +128,8 @@ void FunctionViews::classify(std::size_t number) {
     }
     void operator()(const LowerGather&) const { info.kind = OpClass::Take; }
     void operator()(const LowerScatter&) const { info.kind = OpClass::Scatter; }
+    void operator()(const LowerWindowRead&) const { info.kind = OpClass::WindowRead; }
+    void operator()(const LowerWindowWrite&) const { info.kind = OpClass::WindowWrite; }
     void operator()(const LowerCollective&) const { info.kind = OpClass::Runtime; }
     void operator()(const LowerLocalCopy&) const { info.kind = OpClass::Runtime; }
   };

@@ -32,18 +32,22 @@ enum class OpClass : std::uint8_t {
   Random,
   Map,
   Take,
+  WindowRead,
   Reduce,
   ArgReduce,
+  Scan,
+  Sort,
   Contract,
-  Placement,  // pad, concat: operands placed into the result
+  Placement,  // pad, concat, roll: operands placed into the result
   Scatter,
+  WindowWrite,
   Runtime,  // collectives and local copies
 };
 
 struct OpInfo {
   OpClass kind = OpClass::Map;
   DimMap view;            // View: dims of operand 0 in terms of the result's
-  int deviceExtent = -1;  // device_index: an extent of parts of one element, whose begin is the index
+  int deviceExtent = -1;  // device_index, cumsum_parts: an extent of parts of one element, whose begin is the index
 };
 
 class FunctionViews {

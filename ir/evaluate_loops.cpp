@@ -176,13 +176,15 @@ std::optional<Index> sourceIndex(const std::vector<MoveDim>& map, const Index& g
 void evaluateMove(const OpView& op, EvalFrame& frame) {
   const bool isConcat = moveKindOf(op) == OpKind::Concat;
   const std::size_t sources = isConcat ? op.operandCount() : 1;
+  const std::size_t pieces = movePieces(op);
   std::vector<std::vector<MoveDim>> maps;
-  for (std::size_t i = 0; i < sources; ++i) maps.push_back(moveMap(op, i));
+  for (std::size_t i = 0; i < sources * pieces; ++i) maps.push_back(moveMap(op, i / pieces, i % pieces));
   forEachIndex(liveSizes(frame.resultTiles[0]), [&](const Index& local) {
     const std::int64_t place = flatOf(local, frame.out().type.shape);
     const Index global = toGlobal(local, frame.resultTiles[0]);
-    for (std::size_t i = 0; i < sources; ++i) {
-      const std::optional<Index> source = sourceIndex(maps[i], global, op.operandType(i).shape);
+    for (std::size_t m = 0; m < maps.size(); ++m) {
+      const std::size_t i = m / pieces;
+      const std::optional<Index> source = sourceIndex(maps[m], global, op.operandType(i).shape);
       if (!source) continue;
       copyElement(frame.in(i), placeOf(*source, frame.in(i), frame.operandTiles[i]), frame.out(), place);
       return;

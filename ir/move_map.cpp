@@ -18,12 +18,17 @@ std::optional<OpKind> moveKindOf(const OpView& op) {
   return kind;
 }
 
-std::vector<MoveDim> moveMap(const OpView& op, std::size_t operand) {
+std::vector<MoveDim> moveMap(const OpView& op, std::size_t operand, std::size_t piece) {
   const std::optional<OpKind> kind = moveKindOf(op);
   if (!kind) return identityMap(op);
   const LowerMove* move = std::get_if<LowerMove>(&*opDef(*kind).lower);
   GSHARD_CHECK(move != nullptr && move->map != nullptr, "`" + std::string(*opDef(*kind).name) + "` has no move map");
-  return move->map(op, operand);
+  return move->map(op, operand, piece);
+}
+
+std::size_t movePieces(const OpView& op) {
+  const std::optional<OpKind> kind = moveKindOf(op);
+  return kind ? std::get<LowerMove>(*opDef(*kind).lower).pieces : 1;
 }
 
 }  // namespace gshard

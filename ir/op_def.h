@@ -132,31 +132,39 @@ using LocalizeRule = std::variant<SameOp, UsesOffsets, OwnTiles>;
 // ---- evaluate: on Eigen arrays, global programs and tiles of SPMD programs alike (ir/evaluator.h).
 using EvalFn = void (*)(const OpView&, EvalFrame&);
 
-// ---- move: index maps of moves, one per result dim, for evaluator, exchange, fusion and codegen.
+// ---- move: index maps of moves, one per result dim, for evaluator, exchange, fusion and codegen. A move may have
+// several pieces per operand, each with a map of its own that covers other result indices (roll: what stays in line and
+// what comes round).
 struct MoveDim {                 // result index r reads operand index (scale * r + offset) / divide
   std::int64_t operandDim = -1;  // -1: the operand has no such dim (broadcast)
   std::int64_t scale = 1;        // operand index = scale * r + offset; negative scale: reverse
   std::int64_t offset = 0;
   std::int64_t divide = 1;  // pad interior: only where (scale * r + offset) % divide == 0, then divided
 };
-using MoveMapFn = std::vector<MoveDim> (*)(const OpView&, std::size_t operand);
+using MoveMapFn = std::vector<MoveDim> (*)(const OpView&, std::size_t operand, std::size_t piece);
 
 // ---- lower: the kind of code that codegen makes of it. Codegen dispatches on this and never on the op.
 struct LowerMap {};  // scalar function over broadcast index maps
 struct LowerContract {};
 struct LowerReduce {};
 struct LowerArgReduce {};   // argmax, argmin and their per-part candidates
-struct LowerMove {          // an index map per dim: transpose broadcast slice pad concat reverse
+struct LowerScan {};        // cumsum, and its parts
+struct LowerSort {};        // a kernel of the runtime, row by row: sort argsort top_k
+struct LowerMove {          // an index map per dim: transpose broadcast slice pad concat reverse roll
   MoveMapFn map = nullptr;  // null: reshape, which keeps the flat index
+  std::size_t pieces = 1;   // per operand
 };
-struct LowerAlias {};       // the same bytes: annotate, stop_gradient, reshape on equal tiles
-struct LowerGenerate {};    // iota, constant, random, dim_size: from indices alone
-struct LowerGather {};      // take
-struct LowerScatter {};     // scatter_add
-struct LowerCollective {};  // a step of the runtime
-struct LowerLocalCopy {};   // all_slice, make_partial: copy of a part, no communication
-using LowerRule = std::variant<LowerMap, LowerContract, LowerReduce, LowerArgReduce, LowerMove, LowerAlias,
-                               LowerGenerate, LowerGather, LowerScatter, LowerCollective, LowerLocalCopy>;
+struct LowerAlias {};        // the same bytes: annotate, stop_gradient, reshape on equal tiles
+struct LowerGenerate {};     // iota, constant, random, dim_size: from indices alone
+struct LowerGather {};       // take
+struct LowerScatter {};      // scatter_add
+struct LowerWindowRead {};   // dynamic_slice: a window whose start is known at run time
+struct LowerWindowWrite {};  // dynamic_update
+struct LowerCollective {};   // a step of the runtime
+struct LowerLocalCopy {};    // all_slice, make_partial: copy of a part, no communication
+using LowerRule = std::variant<LowerMap, LowerContract, LowerReduce, LowerArgReduce, LowerScan, LowerSort, LowerMove,
+                               LowerAlias, LowerGenerate, LowerGather, LowerScatter, LowerWindowRead, LowerWindowWrite,
+                               LowerCollective, LowerLocalCopy>;
 
 struct OpDef {
   Required<std::string_view> name, doc;

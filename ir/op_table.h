@@ -20,12 +20,13 @@ bool isSpmdOnly(OpKind kind);
 // results are then partial with, or nothing: the pending reduction has to be completed first.
 std::optional<Reduction> acceptPartial(const OpView& op, std::span<const std::optional<Reduction>> operands);
 
-// Index maps of a move (ops whose lower is LowerMove, but reshape), one per result dim, for operand `operand` of
-// concat.
+// Index maps of a move (ops whose lower is LowerMove, but reshape), one per result dim, for a piece of operand
+// `operand`.
 bool isMove(OpKind kind);
 // Of an `exchange`: the move that it carries, nothing for a mere reshard; of a move: itself.
 std::optional<OpKind> moveKindOf(const OpView& op);
 std::vector<MoveDim> identityMap(const OpView& op);  // result dim i reads operand dim i
-std::vector<MoveDim> moveMap(const OpView& op, std::size_t operand = 0);
+std::vector<MoveDim> moveMap(const OpView& op, std::size_t operand = 0, std::size_t piece = 0);
+std::size_t movePieces(const OpView& op);  // per operand
 
 }  // namespace gshard

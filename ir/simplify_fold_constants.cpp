@@ -80,10 +80,12 @@ class ConstantFolding {
     return std::visit(
         Arms{[&](const LowerMap&) { return !mayFailOn(op); }, [&](const LowerContract&) { return !rounds; },
              [&](const LowerReduce&) { return !rounds; }, [&](const LowerArgReduce&) { return true; },
+             [&](const LowerScan&) { return !rounds; }, [&](const LowerSort&) { return true; },
              [&](const LowerMove&) { return true; }, [&](const LowerAlias&) { return op.kind != OpKind::Annotate; },
              [&](const LowerGenerate&) { return false; },
              [&](const LowerGather&) { return false; },  // may fail while running
-             [&](const LowerScatter&) { return false; }, [&](const LowerCollective&) { return false; },
+             [&](const LowerScatter&) { return false; }, [&](const LowerWindowRead&) { return false; },
+             [&](const LowerWindowWrite&) { return false; }, [&](const LowerCollective&) { return false; },
              [&](const LowerLocalCopy&) { return false; }},
         *opDef(op.kind).lower);
   }

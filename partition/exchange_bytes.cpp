@@ -105,8 +105,10 @@ class MoveClasses {
   explicit MoveClasses(const OpView& op) : op_(op), mesh_(op.mesh()), result_(valueOf(op.op().results[0])) {
     for (std::size_t i = 0; i < op.operandCount(); ++i) {
       if (op.stringAttr("move") == "pad" && i == 1) continue;  // the fill value is whole everywhere
-      operands_.push_back(&valueOf(op.op().operands[i]));
-      maps_.push_back(moveMap(op, i));
+      for (std::size_t piece = 0; piece < movePieces(op); ++piece) {
+        operands_.push_back(&valueOf(op.op().operands[i]));
+        maps_.push_back(moveMap(op, i, piece));
+      }
     }
   }
 
@@ -242,8 +244,10 @@ std::int64_t receivedBy(const OpView& op, std::int64_t device) {
     }
     std::vector<Tile> whole;
     for (const std::int64_t size : operand.type.shape) whole.push_back({0, size});
-    const std::vector<MoveDim> map = moveMap(op, i);
-    received += countBox(map, wanted, whole) - countBox(map, wanted, held);
+    for (std::size_t piece = 0; piece < movePieces(op); ++piece) {
+      const std::vector<MoveDim> map = moveMap(op, i, piece);
+      received += countBox(map, wanted, whole) - countBox(map, wanted, held);
+    }
   }
   return received * byteSize(result.type.dtype);
 }

@@ -42,11 +42,11 @@ class Chooser {
       case FactorKind::Pass:
       case FactorKind::Reduce:
       case FactorKind::Lookup:
+      case FactorKind::Scan:
       case FactorKind::Candidates:
         return true;
       case FactorKind::Window:
       case FactorKind::Whole:
-      case FactorKind::Scan:
         return false;
     }
     GSHARD_UNREACHABLE("FactorKind");
@@ -197,6 +197,7 @@ class Chooser {
       }
     }
     Moved moved;
+    moved.bytes += bytesOfTotals(plan);
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (around_.free[i]) continue;
       const Type& type = op_.operandType(i);
@@ -210,6 +211,20 @@ class Chooser {
                 made.partial.empty() ? 1 : around_.completionsPerRun);
     }
     return moved;
+  }
+
+  // A split scan receives the totals of the other parts, one per row.
+  double bytesOfTotals(const OpPlan& plan) const {
+    double bytes = 0;
+    for (std::size_t f = 0; f < plan.axes.size(); ++f) {
+      if (factors_.factors[f].kind != FactorKind::Scan || plan.axes[f].empty()) continue;
+      double rows = 1;
+      for (std::size_t g = 0; g < plan.axes.size(); ++g) {
+        if (g != f) rows *= static_cast<double>(partSize(factors_.factors[g].size, productOf(plan.axes[g])));
+      }
+      bytes += rows * static_cast<double>((productOf(plan.axes[f]) - 1) * byteSize(op_.resultType(0).dtype));
+    }
+    return bytes;
   }
 
   double repeatedFlops(const FactorAxes& axes) const {

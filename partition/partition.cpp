@@ -11,6 +11,7 @@
 #include "partition/pending.h"
 #include "partition/slots.h"
 #include "partition/split_candidates.h"
+#include "partition/split_scan.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -291,6 +292,9 @@ class FunctionPartitioner {
       op.kind = OpKind::Exchange;
     } else if (const AxisList axes = candidateAxes(*item.factors, plan); !axes.empty()) {
       writeSplitCandidates(module_, function_, op, axes, writer);
+      return;
+    } else if (const AxisList parts = scanAxes(*item.factors, plan); !parts.empty()) {
+      writeSplitScan(module_, function_, std::move(op), parts, writer);
       return;
     }
     writer.append(std::move(op));

@@ -267,15 +267,24 @@ extern const gshard_rt_program gshard_program;
   /* context, out, dtype, first global flat index, count, site, step, low, high: consecutive elements */          \
   X(gshard_rt_random_uniform, v, ppllllldd)                                                                       \
   /* context, out, dtype, first global flat index, count, site, step */                                           \
-  X(gshard_rt_random_normal, v, pplllll)
+  X(gshard_rt_random_normal, v, pplllll)                                                                          \
+  /* row, values or null, indices or null, workspace, dtype, size, kept, stride of the row, of the outputs, \
+   * descending: the first `kept` of the row in order; the workspace has 8 bytes an element, 16 for f64 and i64 */ \
+  X(gshard_rt_sort, v, ppppllllll)
 
-/* The fault kinds are told by the limit: >= 0: "index VALUE is out of range for LIMIT"; -1: "division by zero". */
+/* The fault kinds are told by the limit: >= 0: "index VALUE is out of range for LIMIT"; -1: "division by zero"; at most
+ * GSHARD_RT_LIMIT_OF_START_MOST: "start VALUE of dim INDEX lies outside 0 to LAST", LAST being counted from INT64_MIN. */
+#define GSHARD_RT_LIMIT_OF_DIVISION (-1)
+#define GSHARD_RT_LIMIT_OF_START(last) (INT64_MIN + (last))
+#define GSHARD_RT_LIMIT_OF_START_MOST (INT64_MIN / 2)
 void gshard_rt_record_fault(const gshard_rt_context*, int64_t site, int64_t index, int64_t value, int64_t limit,
                             int64_t order);
 void gshard_rt_random_uniform(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count,
                               int64_t site, int64_t step, double low, double high);
 void gshard_rt_random_normal(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count,
                              int64_t site, int64_t step);
+void gshard_rt_sort(const void* row, void* values, void* indices, void* workspace, int64_t dtype, int64_t size,
+                    int64_t kept, int64_t stride, int64_t output_stride, int64_t descending);
 
 /* main() of the binary: int main(int c, char** v) { return gshard_rt_main(c, v, &gshard_program); } lies in the
  * archive. */

@@ -21,7 +21,7 @@ class NumericsCheck : public StepObserver {
 constexpr std::int64_t kNonFinite = -2;
 constexpr std::int64_t kNonFiniteInput = -3;
 inline bool isNonFinite(const Fault& fault) {
-  return fault.limit <= kNonFinite;
+  return fault.limit <= kNonFinite && fault.limit > GSHARD_RT_LIMIT_OF_START_MOST;
 }
 
 // "nan", "inf" or "-inf": Fault::value of a find.

@@ -101,6 +101,8 @@ int Worker::reportFault(const Agreement& agreement) {
   std::string message;
   if (fault.limit >= 0) {
     message = diagText(diag::IndexOutOfRange, place, text, fault.value, fault.limit, fault.index);
+  } else if (fault.limit <= GSHARD_RT_LIMIT_OF_START_MOST) {
+    message = diagText(diag::StartOutOfRange, place, text, fault.value, fault.index, fault.limit - INT64_MIN);
   } else if (fault.limit <= kNonFiniteInput) {
     const gshard_rt_function& function = functionOfFind(session_.program, fault);
     message = diagText(diag::NonFiniteInput, std::string(function.inputs[kNonFiniteInput - fault.limit].name),

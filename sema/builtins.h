@@ -45,6 +45,7 @@ Datum buildStack(BuiltinCall& call);
 Datum buildSplit(BuiltinCall& call);
 Datum buildPad(BuiltinCall& call);
 Datum buildReverse(BuiltinCall& call);
+Datum buildRoll(BuiltinCall& call);
 
 // made from nothing, and indexing (builtins_index.cpp)
 Datum buildConstantTensor(BuiltinCall& call);
@@ -54,6 +55,13 @@ Datum buildIota(BuiltinCall& call);
 Datum buildTake(BuiltinCall& call);
 Datum buildScatterAdd(BuiltinCall& call);
 Datum buildOneHot(BuiltinCall& call);
+Datum buildDynamicSlice(BuiltinCall& call);
+Datum buildDynamicUpdate(BuiltinCall& call);
+
+// order along an axis (builtins_order.cpp)
+Datum buildCumsum(BuiltinCall& call);
+Datum buildSort(BuiltinCall& call);
+Datum buildTopK(BuiltinCall& call);
 
 // random (builtins_random.cpp)
 Datum buildRandom(BuiltinCall& call);

@@ -1,6 +1,7 @@
 // Tensors made from nothing, and builtins that look elements up by index.
 #include "sema/builtins.h"
 #include "sema/diagnostics.h"
+#include "support/text.h"
 
 namespace gshard::sema {
 
@@ -35,6 +36,59 @@ std::optional<std::vector<std::int64_t>> takeShape(BuiltinCall& call, const Tens
   shape.insert(shape.end(), index.type.shape.begin() + batch, index.type.shape.end());
   shape.insert(shape.end(), x.type.shape.begin() + axis + 1, x.type.shape.end());
   return shape;
+}
+
+// The starts of a window of `size` in x: one int or run-time integer scalar per dim. Ints are checked here.
+std::optional<std::vector<TensorDatum>> windowStarts(BuiltinCall& call, const TensorDatum& x,
+                                                     const std::vector<std::int64_t>& size) {
+  const Datum& written = call.datum("start");
+  std::vector<Datum> items{written};
+  if (const auto* list = written.as<ListDatum>()) items = *list->items;
+  if (const auto* tuple = written.as<TupleDatum>()) items = *tuple->items;
+  if (items.size() != x.type.shape.size()) {
+    call.mismatch("start", "a list of " + plural(x.type.rank(), "start") +
+                               ", ints or integer scalars, one per dim of `" + printType(x.type) + "`,");
+    return std::nullopt;
+  }
+  std::vector<TensorDatum> starts;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Datum& item = items[i];
+    if (item.isError()) return std::nullopt;
+    if (const auto* number = item.as<IntDatum>()) {
+      const std::int64_t last = x.type.shape[i] - size[i];
+      if (number->value < 0 || number->value > last) {
+        call.sink().emit(call.range("start"), diag::ValueDoesNotFit,
+                         "the start of dim " + std::to_string(i) + " of `" + printType(x.type) + "`",
+                         "`" + std::to_string(number->value) + "`", "0 to " + std::to_string(last));
+        return std::nullopt;
+      }
+      const auto constant = call.ops().constant(item, DType::I64, call.range("start"));
+      if (!constant) return std::nullopt;
+      starts.push_back(*constant);
+      continue;
+    }
+    const auto* tensor = item.as<TensorDatum>();
+    if (tensor == nullptr || !tensor->type.isScalar() || !isInteger(tensor->type.dtype)) {
+      call.sink().emit(call.range("start"), diag::StandsWhere, describe(item),
+                       std::string("an int or an integer scalar"));
+      return std::nullopt;
+    }
+    const Datum wide = widenIndex(call, *tensor);
+    if (wide.isError()) return std::nullopt;
+    starts.push_back(*wide.as<TensorDatum>());
+  }
+  return starts;
+}
+
+// Whether a window of this shape has a place in x; reports where it has none.
+bool checkWindow(BuiltinCall& call, std::string_view parameter, const TensorDatum& x,
+                 const std::vector<std::int64_t>& size) {
+  bool fits = size.size() == x.type.shape.size();
+  for (std::size_t i = 0; fits && i < size.size(); ++i) fits = size[i] >= 0 && size[i] <= x.type.shape[i];
+  if (fits) return true;
+  call.mismatch(parameter,
+                "a shape of " + plural(x.type.rank(), "dim") + " that fits into `" + printType(x.type) + "`");
+  return false;
 }
 
 }  // namespace
@@ -152,6 +206,30 @@ Datum buildOneHot(BuiltinCall& call) {
   if (classes.isError()) return {};
   const Datum hit = ops.map("eq", {*column.as<TensorDatum>(), *classes.as<TensorDatum>()}, call.range());
   return hit.isError() ? Datum{} : ops.cast(*hit.as<TensorDatum>(), dtype, call.range());
+}
+
+Datum buildDynamicSlice(BuiltinCall& call) {
+  const TensorDatum x = call.tensor("x");
+  const std::vector<std::int64_t> size = call.integers("size");
+  if (call.failed() || !call.canEmit() || !checkWindow(call, "size", x, size)) return {};
+  const auto starts = windowStarts(call, x, size);
+  if (!starts) return {};
+  std::vector<TensorDatum> operands{x};
+  operands.insert(operands.end(), starts->begin(), starts->end());
+  return call.ops().create(OpKind::DynamicSlice, operands, {{"size", size}}, call.range());
+}
+
+Datum buildDynamicUpdate(BuiltinCall& call) {
+  const TensorDatum x = call.tensor("x");
+  const Datum written = call.datum("u");
+  if (call.failed() || !call.canEmit()) return {};
+  const auto update = call.ops().adapt(written, x.type.dtype, call.range("u"));
+  if (!update || !checkWindow(call, "u", x, update->type.shape)) return {};
+  const auto starts = windowStarts(call, x, update->type.shape);
+  if (!starts) return {};
+  std::vector<TensorDatum> operands{x, *update};
+  operands.insert(operands.end(), starts->begin(), starts->end());
+  return call.ops().create(OpKind::DynamicUpdate, operands, {}, call.range());
 }
 
 }  // namespace gshard::sema

@@ -236,4 +236,28 @@ Datum buildReverse(BuiltinCall& call) {
   return call.failed() ? Datum{} : call.ops().reverse(x, dims, call.range());
 }
 
+// One roll after the other; `shift` is one for all axes or one each.
+Datum buildRoll(BuiltinCall& call) {
+  const TensorDatum x = call.tensor("x");
+  std::vector<std::int64_t> shifts = call.integers("shift"), axes = call.integers("axis");
+  if (call.failed() || !call.canEmit()) return {};
+  if (call.datum("shift").is<IntDatum>()) shifts.assign(axes.size(), shifts.front());
+  if (shifts.size() != axes.size()) {
+    call.mismatch("shift",
+                  "one int, or a list of " + plural(static_cast<std::int64_t>(axes.size()), "int") + ", one per axis,");
+    return {};
+  }
+  call.axes("axis", x.type);  // in range, and named once
+  if (call.failed()) return {};
+  Datum value = x;
+  for (std::size_t i = 0; i < axes.size() && !value.isError(); ++i) {
+    const std::int64_t dim = axes[i] < 0 ? axes[i] + x.type.rank() : axes[i];
+    const std::int64_t size = x.type.shape[static_cast<std::size_t>(dim)];
+    const std::int64_t shift = size == 0 ? 0 : (shifts[i] % size + size) % size;
+    if (shift == 0) continue;
+    value = call.ops().create(OpKind::Roll, {*value.as<TensorDatum>()}, {{"dim", dim}, {"shift", shift}}, call.range());
+  }
+  return value;
+}
+
 }  // namespace gshard::sema

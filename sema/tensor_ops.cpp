@@ -58,6 +58,16 @@ Datum TensorOps::create(OpKind kind, const std::vector<TensorDatum>& operands, A
   return make(builder().create(kind, idsOf(operands), std::move(attributes), range, std::move(name)), range);
 }
 
+Datum TensorOps::createTuple(OpKind kind, const std::vector<TensorDatum>& operands, Attributes attributes,
+                             SourceRange range) {
+  std::vector<Datum> items;
+  for (const ValueId id : builder().createAll(kind, idsOf(operands), std::move(attributes), range)) {
+    items.push_back(make(id, range));
+    if (items.back().isError()) return {};
+  }
+  return items.empty() ? Datum{} : makeTuple(std::move(items));
+}
+
 std::optional<Literal> TensorOps::literal(const Datum& value, DType dtype, SourceRange range) {
   if (const auto* i = value.as<IntDatum>()) {
     if (dtype == DType::Bool) {

@@ -20,6 +20,9 @@ class TensorOps {
   Datum create(OpKind kind, const std::vector<TensorDatum>& operands, Attributes attributes, SourceRange range,
                std::string name = "");
 
+  // The tuple of all results.
+  Datum createTuple(OpKind kind, const std::vector<TensorDatum>& operands, Attributes attributes, SourceRange range);
+
   // A tensor of dtype `dtype`: numbers and choices adapt, other tensors must have it already. Null after an error.
   std::optional<TensorDatum> adapt(const Datum& datum, DType dtype, SourceRange range);
   // A compile-time value as the literal of a constant, or a report.

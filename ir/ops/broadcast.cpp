@@ -24,7 +24,7 @@ static std::optional<ResultTypes> inferBroadcast(const OpView& op, DiagSink& dia
   return ResultTypes{result};
 }
 
-static std::vector<MoveDim> broadcastMap(const OpView& op, std::size_t) {
+static std::vector<MoveDim> broadcastMap(const OpView& op, std::size_t, std::size_t) {
   const std::vector<std::int64_t>& shape = op.intsAttr("shape");
   const std::vector<std::int64_t>& dims = op.intsAttr("dims");
   std::vector<MoveDim> map(shape.size());
@@ -36,7 +36,7 @@ static std::vector<MoveDim> broadcastMap(const OpView& op, std::size_t) {
 }
 
 static void broadcastFactors(const OpView& op, FactorBuilder& factors) {
-  const std::vector<MoveDim> map = broadcastMap(op, 0);
+  const std::vector<MoveDim> map = broadcastMap(op, 0, 0);
   for (std::size_t i = 0; i < map.size(); ++i) {
     const int factor = factors.add(FactorKind::Pass, op.intsAttr("shape")[i]);
     factors.resultDim(0, static_cast<std::int64_t>(i), factor);
@@ -46,7 +46,7 @@ static void broadcastFactors(const OpView& op, FactorBuilder& factors) {
 
 static void broadcastVjp(const OpView& op, std::span<const ValueId> gradients, GradBuilder& b) {
   const Type& x = op.operandType(0);
-  const std::vector<MoveDim> map = broadcastMap(op, 0);
+  const std::vector<MoveDim> map = broadcastMap(op, 0, 0);
   std::vector<std::int64_t> summed;
   std::vector<std::int64_t> kept;  // operand dims that the sum keeps, in result order
   for (std::size_t i = 0; i < map.size(); ++i) {

@@ -37,7 +37,7 @@ static void concatFactors(const OpView& op, FactorBuilder& factors) {
   }
 }
 
-static std::vector<MoveDim> concatMap(const OpView& op, std::size_t operand) {
+static std::vector<MoveDim> concatMap(const OpView& op, std::size_t operand, std::size_t) {
   std::vector<MoveDim> map = identityMap(op);
   const std::size_t dim = static_cast<std::size_t>(op.intAttr("dim"));
   for (std::size_t i = 0; i < operand; ++i) map[dim].offset -= op.operandType(i).shape[dim];

@@ -62,7 +62,7 @@ static constexpr AttrSpec kAttributes[] = {
     {"move", AttrKind::String},         {"perm", AttrKind::Ints, true},  {"shape", AttrKind::Ints, true},
     {"dims", AttrKind::Ints, true},     {"start", AttrKind::Ints, true}, {"limit", AttrKind::Ints, true},
     {"step", AttrKind::Ints, true},     {"low", AttrKind::Ints, true},   {"high", AttrKind::Ints, true},
-    {"interior", AttrKind::Ints, true}, {"dim", AttrKind::Int, true}};
+    {"interior", AttrKind::Ints, true}, {"dim", AttrKind::Int, true},    {"shift", AttrKind::Int, true}};
 static constexpr Example kExamples[] = {
     {.args = "%x: f32[2, 3] {[a, _]}",
      .ir = "%y = exchange %x {move = \"\"} : f32[2, 3] {[_, a]}",
@@ -80,6 +80,10 @@ static constexpr Example kExamples[] = {
      .ir = "%y = exchange %x, %z {move = \"concat\", dim = 0} : f32[5] {[a]}",
      .given = "[1, 2, 3]; [4, 5]",
      .expected = "[1, 2, 3, 4, 5]"},
+    {.args = "%x: f32[5] {[a]}",
+     .ir = "%y = exchange %x {move = \"roll\", dim = 0, shift = -2} : f32[5] {[a]}",
+     .given = "[0, 1, 2, 3, 4]",
+     .expected = "[2, 3, 4, 0, 1]"},
 };
 
 constinit const OpDef kExchangeOp = {

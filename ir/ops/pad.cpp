@@ -70,7 +70,7 @@ static std::variant<NotLinear, Joint, Separate> padLinearity(const OpView& op) {
   return Joint{.over = over, .which = OperandMask{1}};
 }
 
-static std::vector<MoveDim> padMap(const OpView& op, std::size_t) {
+static std::vector<MoveDim> padMap(const OpView& op, std::size_t, std::size_t) {
   std::vector<MoveDim> map = identityMap(op);
   for (std::size_t i = 0; i < map.size(); ++i) {
     map[i].offset = -op.intsAttr("low")[i];

@@ -18,7 +18,7 @@ static void reverseFactors(const OpView& op, FactorBuilder& factors) {
   }
 }
 
-static std::vector<MoveDim> reverseMap(const OpView& op, std::size_t) {
+static std::vector<MoveDim> reverseMap(const OpView& op, std::size_t, std::size_t) {
   std::vector<MoveDim> map = identityMap(op);
   for (const std::int64_t dim : op.intsAttr("dims")) {
     map[static_cast<std::size_t>(dim)].scale = -1;

@@ -39,7 +39,7 @@ static void sliceFactors(const OpView& op, FactorBuilder& factors) {
   }
 }
 
-static std::vector<MoveDim> sliceMap(const OpView& op, std::size_t) {
+static std::vector<MoveDim> sliceMap(const OpView& op, std::size_t, std::size_t) {
   std::vector<MoveDim> map = identityMap(op);
   for (std::size_t i = 0; i < map.size(); ++i) {
     map[i].scale = op.intsAttr("step")[i];

@@ -29,7 +29,7 @@ static void transposeVjp(const OpView& op, std::span<const ValueId> gradients, G
   b.accumulate(0, b.transpose(gradients[0], inverse, op.range()));
 }
 
-static std::vector<MoveDim> transposeMap(const OpView& op, std::size_t) {
+static std::vector<MoveDim> transposeMap(const OpView& op, std::size_t, std::size_t) {
   std::vector<MoveDim> map = identityMap(op);
   for (std::size_t i = 0; i < map.size(); ++i) map[i].operandDim = op.intsAttr("perm")[i];
   return map;

@@ -112,6 +112,7 @@ Faults appendGradients(Weighted& weighted, std::vector<std::size_t>& arguments, 
   for (std::size_t r = 0; r < weighted.weights.size(); ++r) {
     const ValueId y = function.results[r].value;
     const Type type = function.type(y);
+    if (!isFloat(type.dtype)) continue;  // top_k's indices
     std::vector<std::int64_t> dims;
     for (std::int64_t dim = 0; dim < type.rank(); ++dim) dims.push_back(dim);
     const ValueId weight = builder.constant(type, Literal{{}, weighted.weights[r].floats}, {});
@@ -186,6 +187,7 @@ const std::vector<Property>& allProperties() {
        {"[a: 1]"}},
       {"split", +globalOnly, &checkSplit, {"[a: 2]", "[a: 3]", "[a: 4]", "[a: 2, b: 2]"}},
       {"dtypes", +globalOnly, &checkDtypes, {"[a: 3]", "[a: 2, b: 2]"}},
+      {"partitioned", +globalOnly, &checkPartitioned, {"[a: 2]", "[a: 3]", "[a: 4]", "[a: 2, b: 2]"}},
       {"partial", +globalOnly, &checkPartial, {"[a: 2]", "[a: 3]"}},
   };
   return properties;

@@ -27,6 +27,7 @@ Faults checkOtherMesh(const Example& example, const std::string& mesh);
 Faults checkGradient(const Example& example, const std::string& mesh);
 Faults checkSplit(const Example& example, const std::string& mesh);
 Faults checkDtypes(const Example& example, const std::string& mesh);
+Faults checkPartitioned(const Example& example, const std::string& mesh);
 Faults checkPartial(const Example& example, const std::string& mesh);
 
 }  // namespace gshard::conformance

@@ -119,7 +119,7 @@ class Generator {
   }
 
   bool addOp() {
-    switch (below(15)) {
+    switch (below(19)) {
       case 0:
         return binary("add", pick(), pick(), false);
       case 1:
@@ -149,6 +149,14 @@ class Generator {
         return gathering();
       case 14:
         return chance(50) ? choosing() : scattering();
+      case 15:
+        return rolling();
+      case 16:
+        return runningSum();
+      case 17:
+        return window();
+      case 18:
+        return sorting();
       default:
         return false;
     }
@@ -345,6 +353,70 @@ class Generator {
         builder_.create(chance(50) ? OpKind::Argmax : OpKind::Argmin, {values_[x]}, {{"axis", axis}}, {});
     if (!best.known()) return false;
     return keep(builder_.cast(best, DType::F64, {}), 8);
+  }
+
+  std::int64_t sizeOf(ValueId value, std::int64_t dim) { return type(value).shape[static_cast<std::size_t>(dim)]; }
+
+  bool rolling() {
+    const std::size_t x = pick();
+    if (type(values_[x]).isScalar()) return false;
+    const std::int64_t dim = below(type(values_[x]).rank());
+    const ValueId rolled =
+        builder_.create(OpKind::Roll, {values_[x]}, {{"dim", dim}, {"shift", 1 + below(4) - 2 * below(4)}}, {});
+    return keep(rolled, bounds_[x]);
+  }
+
+  bool runningSum() {
+    const std::size_t x = pick();
+    if (type(values_[x]).isScalar()) return false;
+    const std::int64_t axis = below(type(values_[x]).rank());
+    const double bound = bounds_[x] * static_cast<double>(sizeOf(values_[x], axis));
+    if (bound > kLimit) return false;
+    const ValueId sums = builder_.create(OpKind::Cumsum, {values_[x]},
+                                         {{"axis", axis}, {"reverse", chance(50)}, {"exclusive", chance(30)}}, {});
+    return keep(sums, bound);
+  }
+
+  // A window that begins at 0 or 1 in some dims: read, or written into x.
+  bool window() {
+    const std::size_t x = pick();
+    const std::optional<std::size_t> index = pickIndices();
+    if (!index || type(values_[x]).isScalar()) return false;
+    const ValueId zero = builder_.scalar(DType::I32, 0, {});
+    const ValueId start = builder_.reduce(Reduction::Max, values_[*index], {0}, {});
+    std::vector<std::int64_t> size;
+    std::vector<ValueId> starts;
+    for (const std::int64_t whole : type(values_[x]).shape) {
+      const bool moves = whole > 1 && chance(60);
+      starts.push_back(moves ? start : zero);
+      size.push_back(moves ? 1 + below(whole - 1) : whole);
+    }
+    std::vector<ValueId> operands{values_[x]};
+    operands.insert(operands.end(), starts.begin(), starts.end());
+    const ValueId part = builder_.create(OpKind::DynamicSlice, operands, {{"size", size}}, {});
+    if (chance(50) || !part.known()) return keep(part, bounds_[x]);
+    const std::size_t target = pick();
+    if (!(type(values_[target]) == type(values_[x]))) return keep(part, bounds_[x]);
+    operands.front() = values_[target];
+    operands.insert(operands.begin() + 1, part);
+    return keep(builder_.create(OpKind::DynamicUpdate, operands, {}, {}), std::max(bounds_[x], bounds_[target]));
+  }
+
+  bool sorting() {
+    const std::size_t x = pick();
+    if (type(values_[x]).isScalar()) return false;
+    const std::int64_t axis = below(type(values_[x]).rank());
+    if (chance(40)) {
+      const std::vector<ValueId> made = builder_.createAll(
+          OpKind::TopK, {values_[x]}, {{"k", 1 + below(sizeOf(values_[x], axis))}, {"axis", axis}}, {});
+      if (made.empty()) return false;
+      if (chance(30)) return keep(builder_.cast(made[1], DType::F64, {}), 8);
+      return keep(made[0], bounds_[x]);
+    }
+    const Attributes attributes{{"axis", axis}, {"descending", chance(50)}};
+    if (chance(70)) return keep(builder_.create(OpKind::Sort, {values_[x]}, attributes, {}), bounds_[x]);
+    const ValueId places = builder_.create(OpKind::Argsort, {values_[x]}, attributes, {});
+    return places.known() && keep(builder_.cast(places, DType::F64, {}), 8);
   }
 
   void addResults() {

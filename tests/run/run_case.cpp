@@ -94,6 +94,12 @@ void parseLine(const std::string& line, RunCase& result) {
     result.exact = true;
   else if (word == "tolerance")
     result.tolerance = std::stod(rest);
+  else if (word == "fault")
+    result.fault = rest;
+  else if (word == "like" && rest == "one device")
+    result.likeOneDevice = true;
+  else if (word == "train")
+    result.trainSteps = std::stoll(rest);
   else if (word == "define:")
     result.defines.push_back(rest);
   else if (word == "plan")
@@ -154,7 +160,8 @@ RunCase parseRunCase(const std::string& path) {
       fail(path + ":" + std::to_string(number) + ": " + error.what());
     }
   }
-  if (result.meshes.empty() || result.outputs.empty()) fail(path + ": a case needs meshes and outputs");
+  const bool saysWhat = !result.outputs.empty() || !result.fault.empty() || result.likeOneDevice;
+  if (result.meshes.empty() || !saysWhat) fail(path + ": a case needs meshes and outputs");
   return result;
 }
 

@@ -38,6 +38,9 @@ struct RunCase {
   bool exact = false;
   double tolerance = 1e-6;  // relative to the larger of 1 and the expected value
   std::vector<std::string> defines;
+  std::string fault;            // `fault TEXT`: the run ends with this in its message, the same on every mesh
+  bool likeOneDevice = false;   // `like one device`: the outputs are, bit for bit, those of the program on one device
+  std::int64_t trainSteps = 0;  // `train N`: so many steps first, from whose checkpoint the entry reads
 };
 
 RunCase parseRunCase(const std::string& path);  // throws std::runtime_error with file and line

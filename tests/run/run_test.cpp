@@ -71,7 +71,12 @@ class CaseRun : public ::testing::Test {
   void compile(const std::string& mesh);
   void checkValue(const std::string& name, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
                   const char* by);
+  std::vector<Tensor> arguments(const Function& function) const;
+  void expectOneDevice();
   void checkEvaluator();
+  std::vector<std::string> runCommand(const fs::path& binary) const;
+  void train(const fs::path& folder, const fs::path& binary) const;
+  void checkFault(const fs::path& folder, std::vector<std::string> command);
   void checkBinary(const fs::path& folder);
   void checkPlan();
 
@@ -124,21 +129,50 @@ void CaseRun::checkValue(const std::string& name, const std::vector<std::int64_t
   }
 }
 
-void CaseRun::checkEvaluator() {
-  const Function& function = entryOf(partitioned_.module);
+std::vector<Tensor> CaseRun::arguments(const Function& function) const {
   std::vector<Tensor> arguments;
   for (const Argument& argument : function.arguments) {
     Tensor tensor = Tensor::zeros(function.type(argument.value));
     for (const auto& [name, numbers] : case_.inputs) {
       if (name != argument.name) continue;
-      ASSERT_EQ(static_cast<std::int64_t>(numbers.values.size()), tensor.type.elements()) << name;
+      EXPECT_EQ(static_cast<std::int64_t>(numbers.values.size()), tensor.type.elements()) << name;
       for (std::size_t i = 0; i < numbers.values.size(); ++i)
         tensor.setNumber(static_cast<std::int64_t>(i), numbers.values[i]);
     }
     arguments.push_back(std::move(tensor));
   }
-  const EvalResult result = evaluate(partitioned_.module, function, arguments);
-  EXPECT_TRUE(result.faults.empty());
+  return arguments;
+}
+
+// The same mesh with all axes of size 1.
+std::string onOneDevice(std::string mesh) {
+  for (std::size_t at = mesh.find('='); at != std::string::npos; at = mesh.find('=', at + 1)) {
+    const std::size_t end = std::min(mesh.find(',', at), mesh.size());
+    mesh.replace(at + 1, end - at - 1, "1");
+  }
+  return mesh;
+}
+
+void CaseRun::expectOneDevice() {
+  compile(onOneDevice(mesh_));
+  if (HasFatalFailure()) return;
+  const Function& function = entryOf(partitioned_.module);
+  const EvalResult result = evaluate(partitioned_.module, function, arguments(function));
+  for (std::size_t r = 0; r < function.results.size(); ++r) {
+    ExpectedOutput& output = case_.outputs.emplace_back();
+    output.name = function.results[r].name;
+    output.numbers.shape = result.results[r].type.shape;
+    for (std::int64_t i = 0; i < result.results[r].type.elements(); ++i)
+      output.numbers.values.push_back(result.results[r].number(i));
+  }
+  case_.exact = true;
+}
+
+void CaseRun::checkEvaluator() {
+  const Function& function = entryOf(partitioned_.module);
+  const EvalResult result = evaluate(partitioned_.module, function, arguments(function));
+  EXPECT_EQ(result.faults.empty(), case_.fault.empty());
+  if (!case_.fault.empty()) return;
   for (std::size_t r = 0; r < function.results.size(); ++r) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < result.results[r].type.elements(); ++i) values.push_back(result.results[r].number(i));
@@ -146,15 +180,39 @@ void CaseRun::checkEvaluator() {
   }
 }
 
+std::vector<std::string> CaseRun::runCommand(const fs::path& binary) const {
+  if (!useMpi) return {binary.string()};
+  return {"mpirun", "-n", std::to_string(partitioned_.module.mesh.devices()), binary.string()};
+}
+
+void CaseRun::train(const fs::path& folder, const fs::path& binary) const {
+  std::vector<std::string> command = runCommand(binary);
+  command.insert(command.end(), {"train", "-q", "--verify-plan", "--steps", std::to_string(case_.trainSteps),
+                                 "--checkpoint", (folder / "checkpoint").string()});
+  std::string error;
+  ASSERT_EQ(runProcess(command, useMpi ? mpiEnvironment() : decltype(mpiEnvironment()){}, true, false, error), 0)
+      << error;
+}
+
+void CaseRun::checkFault(const fs::path& folder, std::vector<std::string> command) {
+  const fs::path told = folder / "stderr.txt";
+  command.insert(command.begin(), {"sh", "-c", "exec \"$@\" 2> \"$0\"", told.string()});
+  std::string error;
+  const int code = runProcess(command, useMpi ? mpiEnvironment() : decltype(mpiEnvironment()){}, true, false, error);
+  EXPECT_TRUE(useMpi ? code != 0 : code == 1) << code << error;
+  std::ifstream file(told);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find(case_.fault), std::string::npos) << text;
+}
+
 void CaseRun::checkBinary(const fs::path& folder) {
   const fs::path binary = folder / "program", out = folder / "out.safetensors";
   buildExecutable(*session_, partitioned_, binary.string());
-  std::vector<std::string> command = {binary.string(), entryOf(partitioned_.module).name, "-q", "--verify-plan", "-o",
-                                      out.string()};
-  std::vector<std::pair<std::string, std::string>> environment;
-  if (useMpi) {
-    command.insert(command.begin(), {"mpirun", "-n", std::to_string(partitioned_.module.mesh.devices())});
-    environment = mpiEnvironment();
+  std::vector<std::string> command = runCommand(binary);
+  command.insert(command.end(), {entryOf(partitioned_.module).name, "-q", "--verify-plan", "-o", out.string()});
+  if (case_.trainSteps > 0) {
+    train(folder, binary);
+    command.insert(command.end(), {"--checkpoint", (folder / "checkpoint").string()});
   }
   for (const auto& [name, numbers] : case_.inputs) {
     const fs::path file = folder / (name + ".npy");
@@ -162,8 +220,13 @@ void CaseRun::checkBinary(const fs::path& folder) {
     command.push_back("--input");
     command.push_back(name + "=" + file.string());
   }
+  if (!case_.fault.empty()) {
+    checkFault(folder, std::move(command));
+    return;
+  }
   std::string error;
-  ASSERT_EQ(runProcess(command, environment, true, false, error), 0) << error;
+  ASSERT_EQ(runProcess(command, useMpi ? mpiEnvironment() : decltype(mpiEnvironment()){}, true, false, error), 0)
+      << error;
   const auto tensors = readSafetensors(out.string(), error);
   ASSERT_TRUE(tensors) << error;
   for (const ExpectedOutput& expected : case_.outputs) ASSERT_TRUE(tensors->contains(expected.name)) << expected.name;
@@ -204,11 +267,12 @@ void CaseRun::checkPlan() {
 }
 
 void CaseRun::TestBody() {
-  compile(mesh_);
+  if (case_.likeOneDevice) expectOneDevice();
+  if (!HasFatalFailure()) compile(mesh_);
   if (HasFatalFailure()) return;
   const Scratch scratch;
   checkPlan();
-  checkEvaluator();
+  if (case_.trainSteps == 0) checkEvaluator();  // what it starts from is made by the binary
   checkBinary(scratch.path());
 }
 

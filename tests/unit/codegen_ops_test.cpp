@@ -5,6 +5,7 @@
 #include "example_program.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
+#include "partition_wishes.h"
 
 namespace gshard::testing_codegen {
 namespace {
@@ -58,6 +59,22 @@ TEST_P(OpExamples, LikeEvaluatorInEveryDtype) {
   for (const Run& run : runs) {
     SCOPED_TRACE(run.what);
     expectLikeEvaluator(*compiled, module, run.function, run.inputs, run.tolerance);
+  }
+}
+
+// Each dim of operand and result asked to be split in turn, as the partitioner makes it: what runs is its collectives
+// and the kernels on tiles, uneven and empty ones among them.
+TEST_P(OpExamples, LikeEvaluatorWhenSplit) {
+  if (isSpmdOnly(GetParam())) return;
+  for (const Example& example : *opDef(GetParam()).examples) {
+    const conformance::Program base = conformance::exampleProgram(example, "[a: 3]");
+    const std::vector<Tensor> inputs = conformance::exampleInputs(example, base.function());
+    for (const conformance::Wish& wish : conformance::wishesOf(base)) {
+      const std::optional<Module> module = conformance::partitionedAs(base, wish);
+      ASSERT_TRUE(module) << example.ir << " " << wish.text;
+      SCOPED_TRACE(std::string(example.ir) + " " + wish.text);
+      expectLikeEvaluator(*module, module->functions.front().name, inputs, example.tolerance);
+    }
   }
 }
 

@@ -167,6 +167,14 @@ TEST(Text, ShapeRulesNameTheSituation) {
             "E0328 `i32[3000000000]` counts to 2999999999, beyond its dtype");
   EXPECT_EQ(op("%a: f32[2], %v: i32", "%y = pad %a, %v {low = [1], high = [0], interior = [0]} : f32[3]"),
             "E0329 the padding value is `i32`, but a scalar `f32` is needed");
+  EXPECT_EQ(op("%a: f32[2], %i: i32[1]", "%y = dynamic_slice %a, %i : f32[1]"),
+            "E0330 the start of dimension 0 is `i32[1]`, but a scalar is needed");
+  EXPECT_EQ(op("%a: f32[2], %i: i32", "%y = dynamic_slice %a, %i : f32[3]"),
+            "E0316 slice 0:3 of dimension 0 leaves its range 0:2");
+  EXPECT_EQ(op("%a: f32[2]", "%y = dynamic_slice %a : f32[1]"),
+            "E0320 `start` lists 0 numbers, but `f32[2]` has 1 dimensions");
+  EXPECT_EQ(op("%a: f32[2]", "%y, %i = top_k %a {k = 3, axis = 0} : f32[3], i32[3]"),
+            "E0304 attribute `k` of `top_k` is 3, but the dim has 2 elements");
 }
 
 }  // namespace
