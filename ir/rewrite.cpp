@@ -69,12 +69,6 @@ void becomeConstant(Op& op, const Type& type, Literal literal) {
   setAttributes(op, {{"value", std::move(literal)}, {"shape", type.shape}, {"dtype", type.dtype}});
 }
 
-void becomeMap(Op& op, std::string_view fn, std::vector<ValueId> operands) {
-  op.kind = OpKind::Map;
-  op.operands = std::move(operands);
-  setAttributes(op, {{"fn", std::string(fn)}});
-}
-
 void becomeBroadcast(Op& op, const Type& result, ValueId x, std::int64_t rankOfX) {
   std::vector<std::int64_t> dims;
   for (std::int64_t i = 0; i < rankOfX; ++i) dims.push_back(result.rank() - rankOfX + i);

@@ -52,8 +52,6 @@ bool isNumber(const std::optional<Splat>& splat, DType dtype, double number);
 void setAttributes(Op& op, Attributes attributes);
 // Makes `op` the constant `literal` of its result's type.
 void becomeConstant(Op& op, const Type& type, Literal literal);
-// `op`'s results are those of `map fn operands`.
-void becomeMap(Op& op, std::string_view fn, std::vector<ValueId> operands);
 // Makes `op` give `x`, which differs from its result in being smaller: NumPy broadcasting.
 void becomeBroadcast(Op& op, const Type& result, ValueId x, std::int64_t rankOfX);
 

@@ -7,6 +7,7 @@
 
 #include "ir/op_table.h"
 #include "partition/reshard.h"
+#include "partition/tile_classes.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -146,37 +147,23 @@ class MoveClasses {
 
  private:
   using Classes = std::map<std::vector<Counts>, std::int64_t>;  // counts per operand: number of devices
-  struct Group {
-    std::vector<std::size_t> dims;  // of the result
-    std::vector<bool> axes;
-  };
+  using Group = DimGroup;                                       // dims of the result
 
   const Value& valueOf(ValueId value) const { return op_.function().value(value); }
 
   std::vector<Group> groups() const {
     std::vector<Group> groups;
     for (std::size_t dim = 0; dim < result_.type.shape.size(); ++dim) {
-      Group group{{dim}, std::vector<bool>(mesh_.axes.size(), false)};
-      const auto mark = [&](const std::vector<AxisRef>& axes) {
-        for (const AxisRef& ref : axes) group.axes[static_cast<std::size_t>(ref.axis)] = true;
+      std::vector<bool> axes(mesh_.axes.size(), false);
+      const auto mark = [&](const std::vector<AxisRef>& refs) {
+        for (const AxisRef& ref : refs) axes[static_cast<std::size_t>(ref.axis)] = true;
       };
       mark(result_.sharding->dims[dim]);
       for (std::size_t i = 0; i < operands_.size(); ++i) {
         const std::int64_t from = maps_[i][dim].operandDim;
         if (from >= 0) mark(operands_[i]->sharding->dims[static_cast<std::size_t>(from)]);
       }
-      for (std::size_t g = 0; g < groups.size();) {
-        bool shared = false;
-        for (std::size_t a = 0; a < group.axes.size(); ++a) shared = shared || (group.axes[a] && groups[g].axes[a]);
-        if (!shared) {
-          ++g;
-          continue;
-        }
-        group.dims.insert(group.dims.end(), groups[g].dims.begin(), groups[g].dims.end());
-        for (std::size_t a = 0; a < group.axes.size(); ++a) group.axes[a] = group.axes[a] || groups[g].axes[a];
-        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(g));
-      }
-      groups.push_back(std::move(group));
+      addDim(groups, dim, std::move(axes));
     }
     return groups;
   }

@@ -15,30 +15,13 @@ namespace {
 using Sizes = std::pair<std::int64_t, std::int64_t>;  // wanted, held
 using Histogram = std::map<Sizes, std::int64_t>;
 
-// Dims that share a mesh axis, before or after, and the axes they use.
-struct DimGroup {
-  std::vector<std::size_t> dims;
-  std::vector<bool> axes;
-};
-
 std::vector<DimGroup> groupsOf(const Mesh& mesh, const Sharding& from, const Sharding& to) {
   std::vector<DimGroup> groups;
   for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
-    DimGroup group{{dim}, std::vector<bool>(mesh.axes.size(), false)};
-    for (const AxisRef& ref : from.dims[dim]) group.axes[static_cast<std::size_t>(ref.axis)] = true;
-    for (const AxisRef& ref : to.dims[dim]) group.axes[static_cast<std::size_t>(ref.axis)] = true;
-    for (std::size_t g = 0; g < groups.size();) {
-      bool shared = false;
-      for (std::size_t a = 0; a < group.axes.size(); ++a) shared = shared || (group.axes[a] && groups[g].axes[a]);
-      if (!shared) {
-        ++g;
-        continue;
-      }
-      group.dims.insert(group.dims.end(), groups[g].dims.begin(), groups[g].dims.end());
-      for (std::size_t a = 0; a < group.axes.size(); ++a) group.axes[a] = group.axes[a] || groups[g].axes[a];
-      groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(g));
-    }
-    groups.push_back(std::move(group));
+    std::vector<bool> axes(mesh.axes.size(), false);
+    for (const AxisRef& ref : from.dims[dim]) axes[static_cast<std::size_t>(ref.axis)] = true;
+    for (const AxisRef& ref : to.dims[dim]) axes[static_cast<std::size_t>(ref.axis)] = true;
+    addDim(groups, dim, std::move(axes));
   }
   return groups;
 }
@@ -237,6 +220,22 @@ Histogram histogramOf(const Mesh& mesh, const Type& type, const Sharding& from, 
 }
 
 }  // namespace
+
+void addDim(std::vector<DimGroup>& groups, std::size_t dim, std::vector<bool> axes) {
+  DimGroup group{{dim}, std::move(axes)};
+  for (std::size_t g = 0; g < groups.size();) {
+    bool shared = false;
+    for (std::size_t a = 0; a < group.axes.size(); ++a) shared = shared || (group.axes[a] && groups[g].axes[a]);
+    if (!shared) {
+      ++g;
+      continue;
+    }
+    group.dims.insert(group.dims.end(), groups[g].dims.begin(), groups[g].dims.end());
+    for (std::size_t a = 0; a < group.axes.size(); ++a) group.axes[a] = group.axes[a] || groups[g].axes[a];
+    groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(g));
+  }
+  groups.push_back(std::move(group));
+}
 
 std::vector<TileClass> tileClasses(const Mesh& mesh, const Type& type, const Sharding& from, const Sharding& to) {
   Histogram all{{{1, 1}, 1}};

@@ -6,6 +6,14 @@
 
 namespace gshard {
 
+// Dims that share a mesh axis with each other, and the axes that they use; groups share none.
+struct DimGroup {
+  std::vector<std::size_t> dims;
+  std::vector<bool> axes;  // by axis of the mesh
+};
+// Adds a dim that uses `axes`, joining the groups that it connects.
+void addDim(std::vector<DimGroup>& groups, std::size_t dim, std::vector<bool> axes);
+
 struct TileClass {
   std::int64_t wanted = 0;  // live elements of the tile after
   std::int64_t held = 0;    // of them, those that the tile before has

@@ -1,4 +1,5 @@
-// Folding and emitting of operators.
+// Folding and emitting of operators. Over 400 lines, because each is one rule on numbers and one on tensors that must
+// agree, and they stand together.
 #include "sema/operators.h"
 
 #include <cmath>
