@@ -106,8 +106,8 @@ class Writer {
 
   void space() { space_ = !line_.empty(); }
 
-  void text(const std::string& text, std::int64_t indent) {
-    const bool joins = text == "," || text == "{";  // stands before a comment that ends the line
+  // `joins`: may stand before the comment that ends the line.
+  void text(const std::string& text, std::int64_t indent, bool joins = false) {
     if (!line_.comment.empty() && !joins) newLine(indent + kStep, false);
     const bool tight = text == "," || text == ")" || text == "]";
     if ((space_ || (afterInline_ && !tight)) && !line_.code.empty()) line_.code += ' ';
@@ -262,7 +262,7 @@ class Printer {
         writer.newLine(item.indent, doc.blank);
         return;
       case Doc::Kind::IfBroken:
-        if (item.broken) writer.text(doc.text, item.indent);
+        if (item.broken) writer.text(doc.text, item.indent, doc.text == ",");
         return;
       case Doc::Kind::Leading:
         if (comments) leading(doc.token, doc.blank, item.indent, writer);
@@ -299,8 +299,16 @@ class Printer {
     for (const FormatComment& comment : token.leading) {
       if (!comment.ownLine) writer.inlineComment(comment.text, indent);
     }
-    if (!token.text.empty()) writer.text(token.text, indent);
+    if (!token.text.empty()) writer.text(token.text, indent, mayJoin(token));
     trailing(token, true, comments, indent, writer);
+  }
+
+  // A comma or brace goes before the comment of the line before. Not a brace with a `///` of its own: that would get a
+  // line to itself and document what follows.
+  static bool mayJoin(const FormatToken& token) {
+    if (token.text == ",") return true;
+    return token.text == "{" && std::none_of(token.trailing.begin(), token.trailing.end(),
+                                             [](const FormatComment& c) { return c.text.starts_with("///"); });
   }
 
   bool detached(std::size_t index) const { return index < detached_.size() && detached_[index]; }
