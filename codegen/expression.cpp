@@ -127,6 +127,7 @@ int ExpressionBuilder::build(ValueId value, const DimMap& dims) {
     if (kind == OpClass::Literal) return literal(number, dims);
     if (kind == OpClass::Map && isHere) return map(number, dims);
     if (kind == OpClass::Take && isHere) return take(number, dims);
+    if (kind == OpClass::Slots && isHere) return slots(number, dims);
     if (kind == OpClass::WindowRead && isHere) return windowRead(number, dims);
   }
   return load(value, dims);

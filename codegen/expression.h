@@ -61,6 +61,15 @@ class ExpressionBuilder {
   int literal(std::size_t number, const DimMap& map);
   int take(std::size_t number, const DimMap& map);
   int windowRead(std::size_t number, const DimMap& map);
+  // moe_dispatch, moe_gather and moe_combine: expression_moe.cpp
+  int slots(std::size_t number, const DimMap& map);
+  int dispatch(std::size_t number, const DimMap& map);
+  int gatherSlots(std::size_t number, const DimMap& map);
+  int combine(std::size_t number, const DimMap& map);
+  struct Choice;
+  Choice choice(std::size_t number, const DimIndex& j, const DimIndex& group, const DimIndex& token, const DimIndex& column);
+  int isIndexOf(int node, std::int64_t limit);
+  RunTimeDim maybe(const LocalDim& dim, std::int64_t stride);
   Node window(std::size_t number, ValueId x, const Layout& window, const DimMap& dims, std::span<const ValueId> starts);
   int map(std::size_t number, const DimMap& map);
 

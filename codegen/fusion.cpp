@@ -72,7 +72,7 @@ class Fuser {
   ValueId resultOf(std::size_t op) const { return function_.ops[op].results[0]; }
   bool isFusible(std::size_t op) const {
     const OpClass kind = views_.info(op).kind;
-    return kind == OpClass::Map || kind == OpClass::Take || kind == OpClass::WindowRead;
+    return kind == OpClass::Map || kind == OpClass::Take || kind == OpClass::Slots || kind == OpClass::WindowRead;
   }
 
   // `value` must lie dense in its storage.
@@ -152,6 +152,9 @@ class Fuser {
         readDense(number, op.operands[0]);
         readWhole(number, op.operands[1]);
         return;
+      case OpClass::Slots:
+        for (const ValueId operand : op.operands) readDense(number, operand);
+        return;
       case OpClass::WindowRead:
         readDense(number, op.operands[0]);
         for (std::size_t i = 1; i < op.operands.size(); ++i) readScalar(number, op.operands[i]);
@@ -179,6 +182,7 @@ class Fuser {
         for (const ValueId operand : op.operands) readOperand(number, operand);
         return;
       case OpClass::Sort:
+      case OpClass::Route:
       case OpClass::Runtime:
         resultIsStored();
         for (const ValueId operand : op.operands) readDense(number, operand);

@@ -202,6 +202,7 @@ bool KernelBody::canMask(std::size_t loop) const {
       case NodeKind::Index:
       case NodeKind::TotalRows:
       case NodeKind::Apply:
+      case NodeKind::Inside:
         break;
     }
   }

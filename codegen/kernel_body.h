@@ -104,6 +104,8 @@ class KernelBody {
   Value runTimeIndex(const Node& node, std::size_t which);
   const Row& row(int node);
   void addSplit(Row& row, const RunTimeDim& move, Value at);
+  void addMaybe(Row& row, const RunTimeDim& move, Value index);
+  void addInside(Row& row, const RunTimeDim& move, Value at, Value limit);
   Value gather(int node);
   void checkDivisor(const Node& node, Value divisor);
   std::int64_t scaleOfVector(const LinearIndex& index) const;
@@ -130,6 +132,7 @@ void emitReduceKernel(KernelBody& body);
 void emitArgReduceKernel(KernelBody& body);
 void emitScanKernel(KernelBody& body);
 void emitSortKernel(KernelBody& body);
+void emitRouteKernel(KernelBody& body);
 void emitScatterKernel(KernelBody& body);
 void emitWindowWriteKernel(KernelBody& body);
 // Kept loops [depth, count) around `inner`; the first one over the chunks of this call.

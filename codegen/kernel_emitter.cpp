@@ -87,6 +87,9 @@ llvm::Function* KernelEmitter::emit(const LoopKernel& kernel, const KernelSource
     case KernelKind::Sort:
       emitSortKernel(body);
       break;
+    case KernelKind::Route:
+      emitRouteKernel(body);
+      break;
     case KernelKind::Scatter:
       emitScatterKernel(body);
       break;

@@ -138,6 +138,10 @@ KernelBody::Value KernelBody::evaluateHere(int nodeNumber) {
     }
     case NodeKind::Gather:
       return gather(nodeNumber);
+    case NodeKind::Inside: {
+      const Row found = place(node.inputs[0]);
+      return found.inside == nullptr ? ir_.getTrue() : found.inside;
+    }
     case NodeKind::Place:
       break;
   }
@@ -182,6 +186,10 @@ const KernelBody::Row& KernelBody::row(int nodeNumber) {
   row.offset = number(0);
   for (std::size_t i = 0; i < node.moves.size(); ++i) {
     const RunTimeDim& move = node.moves[i];
+    if (move.mayMiss) {
+      addMaybe(row, move, scalarValue(node.inputs[i]));
+      continue;
+    }
     Value at = runTimeIndex(node, i);
     row.starts.push_back(at);
     if (move.splitArg >= 0 && move.startDim >= 0) continue;
@@ -194,7 +202,25 @@ const KernelBody::Row& KernelBody::row(int nodeNumber) {
 // `at` is a global index of a split dim.
 void KernelBody::addSplit(Row& row, const RunTimeDim& move, Value at) {
   at = ir_.CreateSub(at, tileBegin(move.splitArg));
-  Value inside = ir_.CreateICmpULT(at, tileLive(move.splitArg));
+  addInside(row, move, at, tileLive(move.splitArg));
+}
+
+// `index` says by lying outside that there is nothing.
+void KernelBody::addMaybe(Row& row, const RunTimeDim& move, Value index) {
+  GSHARD_CHECK(!index->getType()->isVectorTy(), "the index of a gather is one per vector");
+  index = ir_.CreateSExtOrTrunc(index, ir_.getInt64Ty());
+  if (move.splitArg < 0) {
+    addInside(row, move, index, number(move.limit));
+    return;
+  }
+  // What is no index of the dim at all is in no part, wherever parts begin.
+  Value isIndex = ir_.CreateICmpULT(index, number(move.limit));
+  row.inside = row.inside == nullptr ? isIndex : ir_.CreateAnd(row.inside, isIndex);
+  addSplit(row, move, index);
+}
+
+void KernelBody::addInside(Row& row, const RunTimeDim& move, Value at, Value limit) {
+  Value inside = ir_.CreateICmpULT(at, limit);
   row.inside = row.inside == nullptr ? inside : ir_.CreateAnd(row.inside, inside);
   at = ir_.CreateSelect(inside, at, number(0));
   row.offset = ir_.CreateAdd(row.offset, ir_.CreateMul(at, number(move.stride)));

@@ -1,4 +1,4 @@
-// Kernels along an axis whose elements depend on their order: running sums, generated, and sorts, which the runtime
+// Kernels along an axis whose elements depend on their order: running sums, generated, and sorts and routes, which the runtime
 // does row by row.
 #include "codegen/kernel_body.h"
 #include "codegen/llvm_math.h"
@@ -115,6 +115,26 @@ void emitSortKernel(KernelBody& body) {
          body.number(kernel.sortStride), body.number(kernel.sortOutputStride), body.number(kernel.descending ? 1 : 0)});
   };
   loops(0);
+}
+
+void emitRouteKernel(KernelBody& body) {
+  const LoopKernel& kernel = body.kernel();
+  const RouteNumbers& route = kernel.route;
+  llvm::IRBuilder<>& ir = body.ir();
+  IrValue none = llvm::ConstantPointerNull::get(ir.getPtrTy());
+  emitKeptLoops(body, 0, kernel.loops.size(), [&] {
+    std::size_t next = 0;
+    const auto input = [&](bool isGiven) { return isGiven ? body.elementPointer(kernel.nodes[next++].access) : none; };
+    std::vector<IrValue> args;
+    for (const bool isGiven : {true, route.hasUniform, route.hasLive}) args.push_back(input(isGiven));
+    for (const KernelOutput& output : kernel.outputs) args.push_back(body.elementPointer(output.access));
+    for (const std::int64_t number : {abiDtype(kernel.nodes[0].dtype), route.tokens, route.experts, route.choices,
+                                      route.capacity, route.rest, route.normalise}) {
+      args.push_back(body.number(number));
+    }
+    args.push_back(llvm::ConstantFP::get(ir.getDoubleTy(), route.limit));
+    ir.CreateCall(runtimeFunction(*ir.GetInsertBlock()->getModule(), "gshard_rt_route"), args);
+  });
 }
 
 }  // namespace gshard

@@ -39,6 +39,7 @@ void forEachIndex(LoopKernel& kernel, const std::function<void(LinearIndex&)>& v
         break;
       case NodeKind::Constant:
       case NodeKind::TotalRows:
+      case NodeKind::Inside:
         break;
     }
   }
@@ -53,6 +54,7 @@ bool isPlain(KernelKind kind) {
     case KernelKind::Map:
     case KernelKind::Random:
     case KernelKind::Sort:
+    case KernelKind::Route:
     case KernelKind::WindowWrite:
       return true;
     case KernelKind::Reduce:
@@ -153,6 +155,7 @@ void chooseChunks(LoopKernel& kernel) {
   std::int64_t inner = 1;
   for (std::size_t i = 1; i < kernel.loops.size(); ++i) inner *= std::max<std::int64_t>(kernel.loops[i].size, 1);
   if (kernel.kind == KernelKind::Sort) inner *= std::max<std::int64_t>(kernel.sortSize, 1);
+  if (kernel.kind == KernelKind::Route) inner *= kernel.route.tokens * kernel.route.experts;
   std::int64_t step = std::max<std::int64_t>((kChunkWork + inner - 1) / inner, 1);
   if (kernel.kind == KernelKind::Sort) step = std::max(step, (kernel.loops[0].size + kSortChunks - 1) / kSortChunks);
   const bool vectorLoop = kernel.loops.size() == 1 || (reduces && kernel.keptLoops == 1);
@@ -220,9 +223,13 @@ void addNode(std::string& key, const Node& node) {
         for (const int number : {move.startDim, move.splitArg}) addNumber(key, number);
         addIndex(key, move.position);
         addIndex(key, move.within);
+        addNumber(key, std::int64_t{move.mayMiss});
       }
       addNumber(key, node.siteArg);
       for (const double value : node.literal.floats) addNumber(key, std::bit_cast<std::int64_t>(value));
+      break;
+    case NodeKind::Inside:
+      addNumber(key, node.inputs[0]);
       break;
   }
 }
@@ -254,11 +261,24 @@ bool takesOuterSize(const LoopKernel& kernel) {
       break;
     case KernelKind::Scan:
     case KernelKind::Sort:
+    case KernelKind::Route:
     case KernelKind::Scatter:
     case KernelKind::WindowWrite:
       return false;
   }
   return !vectorsRunOutside(kernel) || kernel.loops[0].size >= KernelLoop::kLeastExtra;
+}
+
+static std::vector<std::int64_t> routeNumbers(const RouteNumbers& route) {
+  return {route.tokens,
+          route.experts,
+          route.choices,
+          route.capacity,
+          route.rest,
+          route.normalise,
+          std::bit_cast<std::int64_t>(route.limit),
+          std::int64_t{route.hasUniform},
+          std::int64_t{route.hasLive}};
 }
 
 std::string kernelKey(const LoopKernel& kernel) {
@@ -316,6 +336,9 @@ std::string kernelKey(const LoopKernel& kernel) {
         addNumber(key, number);
       }
       break;
+    case KernelKind::Route:
+      for (const std::int64_t number : routeNumbers(kernel.route)) addNumber(key, number);
+      break;
     case KernelKind::WindowWrite:
       addNumber(key, kernel.placeNode);
       break;
@@ -364,6 +387,9 @@ std::string kernelSummary(const LoopKernel& kernel) {
     case KernelKind::Sort:
       text = "sort";
       break;
+    case KernelKind::Route:
+      text = "route";
+      break;
     case KernelKind::WindowWrite:
       text = "dynamic_update";
       break;
@@ -382,7 +408,7 @@ std::string kernelSummary(const LoopKernel& kernel) {
   text += "]";
   for (const Node& node : kernel.nodes) {
     if (node.kind == NodeKind::Apply) text += " " + std::string(scalarInfo(node.fn).name);
-    if (node.kind == NodeKind::Gather) text += node.moves[0].startDim < 0 ? " take" : " dynamic_slice";
+    if (node.kind == NodeKind::Gather) text += node.moves[0].mayMiss ? " slots" : node.moves[0].startDim < 0 ? " take" : " dynamic_slice";
   }
   text +=
       ", " + std::to_string(kernel.outputs.size()) + " out of " + std::to_string(kernel.buffers.size()) + " buffers";
@@ -410,6 +436,7 @@ std::vector<bool> dependsOnLoop(const LoopKernel& kernel, std::size_t loop) {
       case NodeKind::Constant:
       case NodeKind::TotalRows:
       case NodeKind::Apply:
+      case NodeKind::Inside:
         break;
     }
     for (const int input : node.inputs) is = is || depends[static_cast<std::size_t>(input)];

@@ -50,16 +50,19 @@ enum class NodeKind : std::uint8_t {
   Apply,      // fn of inputs
   Gather,     // access moved to where `moves` say
   Place,      // the same for a store: where, and no value
+  Inside,     // whether the gather inputs[0] finds an element of this device
 };
 
 // A dim of an access whose index is known at run time: a row (take, scatter_add) or the start of a window. Of a node,
-// inputs[i] is the index that moves[i] reads. It is clamped to [0, limit), and a fault recorded.
+// inputs[i] is the index that moves[i] reads. It is clamped to [0, limit), and a fault recorded; or
+// what lies outside reads as `literal` (`mayMiss`).
 struct RunTimeDim {
   std::int64_t stride = 0, limit = 0;
   int startDim = -1;     // a window's start: its dim, for faults. A row: -1
   LinearIndex position;  // a row: of the index element, for faults
   int splitArg = -1;     // extent of a split dim: what lies on other devices reads as `literal` or is not written
   LinearIndex within;    // of a split dim: index from the row or start on
+  bool mayMiss = false;
 };
 
 struct Node {
@@ -76,12 +79,20 @@ struct Node {
   std::int64_t op = -1;           // of the function: whose line this is with -g. No part of the key
 };
 
-enum class KernelKind : std::uint8_t { Map, Reduce, ArgReduce, Scan, Sort, Scatter, WindowWrite, Random };
+enum class KernelKind : std::uint8_t { Map, Reduce, ArgReduce, Scan, Sort, Route, Scatter, WindowWrite, Random };
 
 struct KernelOutput {
   int node = 0;
   DType dtype = DType::F32;
   Access access;
+};
+
+// Of the op `route`, as the runtime wants it.
+struct RouteNumbers {
+  std::int64_t tokens = 0, experts = 0, choices = 0, capacity = 0;
+  std::int64_t rest = 0, normalise = 0;  // GSHARD_RT_REST_*, GSHARD_RT_NORMALISE_*
+  double limit = 0;                      // scale or threshold
+  bool hasUniform = false, hasLive = false;
 };
 
 struct LoopKernel {
@@ -119,6 +130,10 @@ struct LoopKernel {
   int workspaceArg = -1;  // arena offset, put in when memory is planned
   std::int64_t workspaceBytes() const { return kind == KernelKind::Sort ? chunks * sortRowBytes() : 0; }
   std::int64_t sortRowBytes() const;
+
+  // Route: loops over groups, which a kernel of the runtime routes one by one. Nodes: gates [uniform] [live], loads;
+  // outputs as the op's results
+  RouteNumbers route;
 
   // WindowWrite: loops over the update; outputs[0].node is stored at nodes[placeNode]
   int placeNode = -1;

@@ -30,6 +30,7 @@ class Lowering {
           break;
         case OpClass::Map:
         case OpClass::Take:
+        case OpClass::Slots:
         case OpClass::WindowRead:
           lowerGroup(i);
           break;
@@ -47,6 +48,9 @@ class Lowering {
           break;
         case OpClass::Sort:
           addKernel(i, makeSortKernel(views_, plan_, i, options_.siteBase));
+          break;
+        case OpClass::Route:
+          addKernel(i, makeRouteKernel(views_, plan_, i, options_.siteBase));
           break;
         case OpClass::Contract:
           if (products[i])

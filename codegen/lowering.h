@@ -45,6 +45,8 @@ KernelWork makeContractKernel(const FunctionViews& views, const FusionPlan& plan
                               std::int64_t siteBase);
 
 KernelWork makeScanKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t op, std::int64_t siteBase);
+KernelWork makeRouteKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t number,
+                           std::int64_t siteBase);
 KernelWork makeSortKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t op, std::int64_t siteBase);
 
 // Units ordered so that writers come before readers, and otherwise as the program has them.

@@ -1,6 +1,7 @@
-// Kernels along an axis whose elements depend on their order, as data: running sums and sorts. Apart from the other
+// Kernels along an axis whose elements depend on their order, as data: running sums, sorts, routes. Apart from the other
 // units, which have no axis of that kind.
 #include "codegen/lowering.h"
+#include "runtime/abi.h"
 
 namespace gshard {
 
@@ -61,6 +62,47 @@ KernelWork makeSortKernel(const FunctionViews& views, const FusionPlan& plan, st
   kernel.workspaceArg = b.workspaceExtra();
   const int node = b.load(op.operands[0], dims);
   for (const ValueId value : op.results) b.addOutput(node, value, dims);
+  return b.finish();
+}
+
+// Groups of tokens: the loop finds them, the runtime does the rest.
+KernelWork makeRouteKernel(const FunctionViews& views, const FusionPlan& plan, std::size_t number,
+                           std::int64_t siteBase) {
+  const Op& op = views.function().ops[number];
+  const OpView view = views.view(number);
+  const Layout& gates = views.layout(op.operands[0]);
+  ExpressionBuilder b(views, plan, -1, siteBase);
+  const DimIndex group{b.addLoop(gates.dims[0]), 1, 0};
+  const auto ofGroup = [&](ValueId value) {
+    DimMap dims(views.layout(value).dims.size(), DimIndex{-1, 1, 0});
+    dims[0] = group;
+    return dims;
+  };
+  LoopKernel& kernel = b.kernel();
+  kernel.kind = KernelKind::Route;
+  RouteNumbers& route = kernel.route;
+  route.tokens = gates.dims[1].size;
+  route.experts = gates.dims[2].size;
+  route.choices = view.intAttr("k");
+  route.capacity = view.intAttr("capacity");
+  const std::string& rest = view.stringAttr("rest");
+  const std::string& normalise = view.stringAttr("normalise");
+  route.rest = rest == "all"         ? GSHARD_RT_REST_ALL
+               : rest == "random"    ? GSHARD_RT_REST_RANDOM
+               : rest == "threshold" ? GSHARD_RT_REST_THRESHOLD
+                                     : GSHARD_RT_REST_NONE;
+  route.normalise = normalise == "before_drop"  ? GSHARD_RT_NORMALISE_BEFORE_DROP
+                    : normalise == "after_drop" ? GSHARD_RT_NORMALISE_AFTER_DROP
+                                                : GSHARD_RT_NORMALISE_NONE;
+  if (rest == "random" || rest == "threshold") route.limit = view.floatAttr(rest == "random" ? "scale" : "threshold");
+  route.hasUniform = rest == "random";
+  route.hasLive = op.operands.size() > (route.hasUniform ? 2u : 1u);
+  int first = -1;
+  for (const ValueId operand : op.operands) {
+    const int node = b.load(operand, ofGroup(operand));
+    if (first < 0) first = node;
+  }
+  for (const ValueId result : op.results) b.addOutput(first, result, ofGroup(result));
   return b.finish();
 }
 

@@ -117,7 +117,9 @@ class Recomputation {
         return Need::Elements;
       case OpClass::Contract:
         return isProduct ? Need::Buffer : Need::Elements;
+      case OpClass::Slots:
       case OpClass::Sort:
+      case OpClass::Route:
       case OpClass::Runtime:
         return Need::Buffer;
     }

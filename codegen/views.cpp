@@ -130,6 +130,10 @@ void FunctionViews::classify(std::size_t number) {
     void operator()(const LowerScatter&) const { info.kind = OpClass::Scatter; }
     void operator()(const LowerWindowRead&) const { info.kind = OpClass::WindowRead; }
     void operator()(const LowerWindowWrite&) const { info.kind = OpClass::WindowWrite; }
+    void operator()(const LowerDispatch&) const { info.kind = OpClass::Slots; }
+    void operator()(const LowerGatherSlots&) const { info.kind = OpClass::Slots; }
+    void operator()(const LowerCombine&) const { info.kind = OpClass::Slots; }
+    void operator()(const LowerRoute&) const { info.kind = OpClass::Route; }
     void operator()(const LowerCollective&) const { info.kind = OpClass::Runtime; }
     void operator()(const LowerLocalCopy&) const { info.kind = OpClass::Runtime; }
   };

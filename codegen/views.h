@@ -32,11 +32,13 @@ enum class OpClass : std::uint8_t {
   Random,
   Map,
   Take,
+  Slots,  // moe_dispatch, moe_gather, moe_combine
   WindowRead,
   Reduce,
   ArgReduce,
   Scan,
   Sort,
+  Route,
   Contract,
   Placement,  // pad, concat, roll: operands placed into the result
   Scatter,

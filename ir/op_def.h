@@ -160,11 +160,15 @@ struct LowerGather {};       // take
 struct LowerScatter {};      // scatter_add
 struct LowerWindowRead {};   // dynamic_slice: a window whose start is known at run time
 struct LowerWindowWrite {};  // dynamic_update
+struct LowerDispatch {};     // moe_dispatch: rows of tokens by slot
+struct LowerGatherSlots {};  // moe_gather: rows of slots by choice
+struct LowerCombine {};      // moe_combine: a weighted sum of those
+struct LowerRoute {};        // a kernel of the runtime, group by group
 struct LowerCollective {};   // a step of the runtime
 struct LowerLocalCopy {};    // all_slice, make_partial: copy of a part, no communication
 using LowerRule = std::variant<LowerMap, LowerContract, LowerReduce, LowerArgReduce, LowerScan, LowerSort, LowerMove,
                                LowerAlias, LowerGenerate, LowerGather, LowerScatter, LowerWindowRead, LowerWindowWrite,
-                               LowerCollective, LowerLocalCopy>;
+                               LowerDispatch, LowerGatherSlots, LowerCombine, LowerRoute, LowerCollective, LowerLocalCopy>;
 
 struct OpDef {
   Required<std::string_view> name, doc;

@@ -85,7 +85,9 @@ class ConstantFolding {
              [&](const LowerGenerate&) { return false; },
              [&](const LowerGather&) { return false; },  // may fail while running
              [&](const LowerScatter&) { return false; }, [&](const LowerWindowRead&) { return false; },
-             [&](const LowerWindowWrite&) { return false; }, [&](const LowerCollective&) { return false; },
+             [&](const LowerWindowWrite&) { return false; }, [&](const LowerDispatch&) { return false; },
+             [&](const LowerGatherSlots&) { return false; }, [&](const LowerCombine&) { return false; },
+             [&](const LowerRoute&) { return false; }, [&](const LowerCollective&) { return false; },
              [&](const LowerLocalCopy&) { return false; }},
         *opDef(op.kind).lower);
   }

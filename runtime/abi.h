@@ -270,7 +270,10 @@ extern const gshard_rt_program gshard_program;
   X(gshard_rt_random_normal, v, pplllll)                                                                          \
   /* row, values or null, indices or null, workspace, dtype, size, kept, stride of the row, of the outputs, \
    * descending: the first `kept` of the row in order; the workspace has 8 bytes an element, 16 for f64 and i64 */ \
-  X(gshard_rt_sort, v, ppppllllll)
+  X(gshard_rt_sort, v, ppppllllll)                                                                                 \
+  /* one group: gates, uniform or null, live or null; expert, slot, weight, source, first, count, dropped; dtype,  \
+   * tokens, experts, choices, capacity, rest, normalise, scale or threshold: GShard's algorithm 1 (ir/ops/route) */ \
+  X(gshard_rt_route, v, ppppppppppllllllld)
 
 /* The fault kinds are told by the limit: >= 0: "index VALUE is out of range for LIMIT"; -1: "division by zero"; at most
  * GSHARD_RT_LIMIT_OF_START_MOST: "start VALUE of dim INDEX lies outside 0 to LAST", LAST being counted from INT64_MIN. */
@@ -285,6 +288,13 @@ void gshard_rt_random_normal(const gshard_rt_context*, void* out, int64_t dtype,
                              int64_t site, int64_t step);
 void gshard_rt_sort(const void* row, void* values, void* indices, void* workspace, int64_t dtype, int64_t size,
                     int64_t kept, int64_t stride, int64_t output_stride, int64_t descending);
+
+/* Which choices after the first are tried; what weights are divided by. */
+enum { GSHARD_RT_REST_NONE, GSHARD_RT_REST_ALL, GSHARD_RT_REST_RANDOM, GSHARD_RT_REST_THRESHOLD };
+enum { GSHARD_RT_NORMALISE_NONE, GSHARD_RT_NORMALISE_BEFORE_DROP, GSHARD_RT_NORMALISE_AFTER_DROP };
+void gshard_rt_route(const void* gates, const void* uniform, const void* live, void* expert, void* slot, void* weight,
+                     void* source, void* first, void* count, void* dropped, int64_t dtype, int64_t tokens,
+                     int64_t experts, int64_t choices, int64_t capacity, int64_t rest, int64_t normalise, double limit);
 
 /* main() of the binary: int main(int c, char** v) { return gshard_rt_main(c, v, &gshard_program); } lies in the
  * archive. */

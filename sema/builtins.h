@@ -63,6 +63,11 @@ Datum buildCumsum(BuiltinCall& call);
 Datum buildSort(BuiltinCall& call);
 Datum buildTopK(BuiltinCall& call);
 
+// Mixture of Experts (builtins_moe.cpp)
+Datum buildRoute(BuiltinCall& call);
+Datum buildMoeDispatch(BuiltinCall& call);
+Datum buildMoeCombine(BuiltinCall& call);
+
 // random (builtins_random.cpp)
 Datum buildRandom(BuiltinCall& call);
 Datum buildRandomInt(BuiltinCall& call);

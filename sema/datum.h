@@ -55,6 +55,12 @@ struct TupleDatum {
   std::shared_ptr<const std::vector<Datum>> items;
 };
 
+// What a builtin gives that has several parts, read by name: a route. `kind` is what messages call it.
+struct RecordDatum {
+  std::string kind;
+  std::shared_ptr<const std::vector<std::pair<std::string, Datum>>> fields;
+};
+
 // How the source writes a tensor's shape: for messages ("dim 0 is `hidden` = 256") and for dim names in annotations.
 struct Written {
   std::vector<std::string> dims;  // source text per dim
@@ -108,7 +114,7 @@ enum class Given : std::uint8_t { Step, Steps };
 struct Datum {
   using Node =
       std::variant<ErrorDatum, NoneDatum, IntDatum, FloatDatum, BoolDatum, StringDatum, DTypeDatum, AxisDatum,
-                   RangeDatum, ListDatum, TupleDatum, TensorDatum, ChoiceDatum, ParameterDatum, StateDatum,
+                   RangeDatum, ListDatum, TupleDatum, RecordDatum, TensorDatum, ChoiceDatum, ParameterDatum, StateDatum,
                    InstanceDatum, UnitDatum, SettingDatum, FunctionRef, ModelRef, OptimizerRef, BuiltinRef, Given>;
   Node node;
 

@@ -180,6 +180,11 @@ Datum Elaborator::evalMember(const ast::Member& member, SourceRange range, Scope
     if (Binding* binding = instance->instance->scope.findHere(name)) return read(binding->value);
     for (const auto& [known, decl] : inside.functions) candidates.push_back(known);
     for (const Binding& binding : inside.scope.bindings()) candidates.push_back(binding.name);
+  } else if (const auto* record = object.as<RecordDatum>()) {
+    for (const auto& [known, value] : *record->fields) {
+      if (known == name) return value;
+      candidates.push_back(known);
+    }
   } else {
     sink_.emit(member.name.range, diag::NoMembers, describe(object), name).label(member.object->range, kindOf(object));
     return {};
