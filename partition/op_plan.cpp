@@ -233,11 +233,18 @@ class Chooser {
       if (factor.kind == FactorKind::Reduce && factors_.operands.size() > 1) whole = own = 2;
     }
     for (std::size_t f = 0; f < axes.size(); ++f) {
+      if (isOnlyLookedUp(static_cast<int>(f))) continue;
       const std::int64_t size = factors_.factors[f].size;
       whole *= static_cast<double>(size);
       own *= static_cast<double>(partSize(size, productOf(axes[f])));
     }
     return std::max(0.0, own - whole / static_cast<double>(op_.mesh().devices()));
+  }
+
+  // No loop of the op runs along it: an index says where in it to look.
+  bool isOnlyLookedUp(int factor) const {
+    const FactorKind kind = factors_.factors[static_cast<std::size_t>(factor)].kind;
+    return (kind == FactorKind::Lookup || kind == FactorKind::Whole) && !inResult(factor);
   }
 
   // A factor that one operand alone has and that ends in this op: reducing the parts where they are moves less than the

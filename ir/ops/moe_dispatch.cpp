@@ -32,7 +32,7 @@ static std::optional<ResultTypes> inferMoeDispatch(const OpView& op, DiagSink& d
 static void moeDispatchFactors(const OpView& op, FactorBuilder& factors) {
   const Type& x = op.operandType(0);
   const RouteSizes sizes = routeSizes(op);
-  const RouteFactors route = routeFactors(op, factors, FactorKind::Reduce);
+  const RouteFactors route = routeFactors(op, factors, FactorKind::Lookup);
   const int width = factors.add(FactorKind::Pass, x.shape[2]);
   factors.operandDim(0, 0, route.groups);
   factors.operandDim(0, 1, route.tokens);
