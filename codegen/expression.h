@@ -67,7 +67,8 @@ class ExpressionBuilder {
   int gatherSlots(std::size_t number, const DimMap& map);
   int combine(std::size_t number, const DimMap& map);
   struct Choice;
-  Choice choice(std::size_t number, const DimIndex& j, const DimIndex& group, const DimIndex& token, const DimIndex& column);
+  Choice choice(std::size_t number, const DimIndex& j, const DimIndex& group, const DimIndex& token,
+                const DimIndex& column);
   int isIndexOf(int node, std::int64_t limit);
   RunTimeDim maybe(const LocalDim& dim, std::int64_t stride);
   Node window(std::size_t number, ValueId x, const Layout& window, const DimMap& dims, std::span<const ValueId> starts);

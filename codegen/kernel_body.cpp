@@ -288,7 +288,8 @@ KernelBody::Value KernelBody::loadAt(const Access& access, Value moreElements) {
   const std::int64_t step = scaleOfVector(access.index);
   if (step == 0) return fromMemory(ir_, shape_, dtype, ir_.CreateAlignedLoad(scalar, pointer, align));
   llvm::Type* vector = llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
-  if (step == 1 && mask_ == nullptr) return fromMemory(ir_, shape_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
+  if (step == 1 && mask_ == nullptr)
+    return fromMemory(ir_, shape_, dtype, ir_.CreateAlignedLoad(vector, pointer, align));
   if (step == 1) {
     Value zeros = llvm::Constant::getNullValue(vector);
     return fromMemory(ir_, shape_, dtype, ir_.CreateMaskedLoad(vector, pointer, align, mask_, zeros));

@@ -1,5 +1,5 @@
-// Kernels along an axis whose elements depend on their order: running sums, generated, and sorts and routes, which the runtime
-// does row by row.
+// Kernels along an axis whose elements depend on their order: running sums, generated, and sorts and routes, which the
+// runtime does row by row.
 #include "codegen/kernel_body.h"
 #include "codegen/llvm_math.h"
 #include "llvm/IR/Module.h"

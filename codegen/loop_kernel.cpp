@@ -1,5 +1,5 @@
-// Loop order, joining of loops, chunks, and the canonical key of a kernel. Over 400 lines, because whoever adds a kind of
-// kernel or of node has to answer all of these questions for it, and finds them side by side.
+// Loop order, joining of loops, chunks, and the canonical key of a kernel. Over 400 lines, because whoever adds a kind
+// of kernel or of node has to answer all of these questions for it, and finds them side by side.
 #include "codegen/loop_kernel.h"
 
 #include <algorithm>
@@ -408,7 +408,8 @@ std::string kernelSummary(const LoopKernel& kernel) {
   text += "]";
   for (const Node& node : kernel.nodes) {
     if (node.kind == NodeKind::Apply) text += " " + std::string(scalarInfo(node.fn).name);
-    if (node.kind == NodeKind::Gather) text += node.moves[0].mayMiss ? " slots" : node.moves[0].startDim < 0 ? " take" : " dynamic_slice";
+    if (node.kind == NodeKind::Gather)
+      text += node.moves[0].mayMiss ? " slots" : node.moves[0].startDim < 0 ? " take" : " dynamic_slice";
   }
   text +=
       ", " + std::to_string(kernel.outputs.size()) + " out of " + std::to_string(kernel.buffers.size()) + " buffers";

@@ -1,5 +1,5 @@
-// Kernels along an axis whose elements depend on their order, as data: running sums, sorts, routes. Apart from the other
-// units, which have no axis of that kind.
+// Kernels along an axis whose elements depend on their order, as data: running sums, sorts, routes. Apart from the
+// other units, which have no axis of that kind.
 #include "codegen/lowering.h"
 #include "runtime/abi.h"
 

@@ -1,7 +1,7 @@
 // What the ops of Mixture of Experts share. A route says where tokens go: `expert` and `slot`, i32 [G, S, k], of each
-// choice (slot -1: dropped), and the inverse, `source`, i32 [G, E, C]: which choice s * k + j fills a slot, -1 where none
-// does. All three are whole over experts, slots and choices, whatever is split around them. moe_dispatch and moe_gather
-// move rows to slots and back and are each other's gradient; moe_combine adds what comes back.
+// choice (slot -1: dropped), and the inverse, `source`, i32 [G, E, C]: which choice s * k + j fills a slot, -1 where
+// none does. All three are whole over experts, slots and choices, whatever is split around them. moe_dispatch and
+// moe_gather move rows to slots and back and are each other's gradient; moe_combine adds what comes back.
 #pragma once
 
 #include "ir/evaluate_loops.h"

@@ -166,9 +166,10 @@ struct LowerCombine {};      // moe_combine: a weighted sum of those
 struct LowerRoute {};        // a kernel of the runtime, group by group
 struct LowerCollective {};   // a step of the runtime
 struct LowerLocalCopy {};    // all_slice, make_partial: copy of a part, no communication
-using LowerRule = std::variant<LowerMap, LowerContract, LowerReduce, LowerArgReduce, LowerScan, LowerSort, LowerMove,
-                               LowerAlias, LowerGenerate, LowerGather, LowerScatter, LowerWindowRead, LowerWindowWrite,
-                               LowerDispatch, LowerGatherSlots, LowerCombine, LowerRoute, LowerCollective, LowerLocalCopy>;
+using LowerRule =
+    std::variant<LowerMap, LowerContract, LowerReduce, LowerArgReduce, LowerScan, LowerSort, LowerMove, LowerAlias,
+                 LowerGenerate, LowerGather, LowerScatter, LowerWindowRead, LowerWindowWrite, LowerDispatch,
+                 LowerGatherSlots, LowerCombine, LowerRoute, LowerCollective, LowerLocalCopy>;
 
 struct OpDef {
   Required<std::string_view> name, doc;

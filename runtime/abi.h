@@ -131,8 +131,8 @@ typedef struct gshard_rt_collective {
 enum { GSHARD_RT_STEP_KERNEL, GSHARD_RT_STEP_GEMM, GSHARD_RT_STEP_COLLECTIVE, GSHARD_RT_STEP_COPY };
 
 typedef struct gshard_rt_made { /* a tensor that a step leaves complete in memory: what traces show and checks read */
-  int64_t site;     /* of the op that it is the result of, which fusion may have put into a larger kernel */
-  int64_t infinite; /* 1: may hold infinities that the program wrote itself */
+  int64_t site;                 /* of the op that it is the result of, which fusion may have put into a larger kernel */
+  int64_t infinite;             /* 1: may hold infinities that the program wrote itself */
   gshard_rt_tensor tensor;
 } gshard_rt_made;
 
@@ -260,23 +260,24 @@ extern const gshard_rt_program gshard_program;
 
 /* ---- functions of the runtime that kernels call: X(name, result, parameter types). Types: v void, p pointer, l int64,
  * d double. Both sides take signatures from this table. */
-#define GSHARD_RT_FUNCTIONS(X)                                                                                    \
-  /* context, site, global flat index of the result element, offending value, limit: keeps the least (site order, \
-   * index) */                                                                                                    \
-  X(gshard_rt_record_fault, v, plllll)                                                                            \
-  /* context, out, dtype, first global flat index, count, site, step, low, high: consecutive elements */          \
-  X(gshard_rt_random_uniform, v, ppllllldd)                                                                       \
-  /* context, out, dtype, first global flat index, count, site, step */                                           \
-  X(gshard_rt_random_normal, v, pplllll)                                                                          \
-  /* row, values or null, indices or null, workspace, dtype, size, kept, stride of the row, of the outputs, \
-   * descending: the first `kept` of the row in order; the workspace has 8 bytes an element, 16 for f64 and i64 */ \
-  X(gshard_rt_sort, v, ppppllllll)                                                                                 \
-  /* one group: gates, uniform or null, live or null; expert, slot, weight, source, first, count, dropped; dtype,  \
+#define GSHARD_RT_FUNCTIONS(X)                                                                                       \
+  /* context, site, global flat index of the result element, offending value, limit: keeps the least (site order,    \
+   * index) */                                                                                                       \
+  X(gshard_rt_record_fault, v, plllll)                                                                               \
+  /* context, out, dtype, first global flat index, count, site, step, low, high: consecutive elements */             \
+  X(gshard_rt_random_uniform, v, ppllllldd)                                                                          \
+  /* context, out, dtype, first global flat index, count, site, step */                                              \
+  X(gshard_rt_random_normal, v, pplllll)                                                                             \
+  /* row, values or null, indices or null, workspace, dtype, size, kept, stride of the row, of the outputs,          \
+   * descending: the first `kept` of the row in order; the workspace has 8 bytes an element, 16 for f64 and i64 */   \
+  X(gshard_rt_sort, v, ppppllllll)                                                                                   \
+  /* one group: gates, uniform or null, live or null; expert, slot, weight, source, first, count, dropped; dtype,    \
    * tokens, experts, choices, capacity, rest, normalise, scale or threshold: GShard's algorithm 1 (ir/ops/route) */ \
   X(gshard_rt_route, v, ppppppppppllllllld)
 
 /* The fault kinds are told by the limit: >= 0: "index VALUE is out of range for LIMIT"; -1: "division by zero"; at most
- * GSHARD_RT_LIMIT_OF_START_MOST: "start VALUE of dim INDEX lies outside 0 to LAST", LAST being counted from INT64_MIN. */
+ * GSHARD_RT_LIMIT_OF_START_MOST: "start VALUE of dim INDEX lies outside 0 to LAST", LAST being counted from INT64_MIN.
+ */
 #define GSHARD_RT_LIMIT_OF_DIVISION (-1)
 #define GSHARD_RT_LIMIT_OF_START(last) (INT64_MIN + (last))
 #define GSHARD_RT_LIMIT_OF_START_MOST (INT64_MIN / 2)

@@ -12,12 +12,12 @@ namespace {
 
 template <class Real>
 struct Group {
-  const Real* gates;      // [tokens, experts]
-  const float* uniform;   // [tokens], or null
-  const std::uint8_t* live;  // [tokens], or null
+  const Real* gates;            // [tokens, experts]
+  const float* uniform;         // [tokens], or null
+  const std::uint8_t* live;     // [tokens], or null
   std::int32_t *expert, *slot;  // [tokens, choices]
   Real* weight;
-  std::int32_t* source;  // [experts, capacity]
+  std::int32_t* source;                   // [experts, capacity]
   std::int32_t *first, *count, *dropped;  // [experts]
   std::int64_t tokens, experts, choices, capacity, rest, normalise;
   Real limit;

@@ -1,5 +1,5 @@
-// Mixture of Experts: route and top2_gating make the record that moe_dispatch and moe_combine read. What moe.md section 1
-// lists beyond the parameters here is known by name and refused.
+// Mixture of Experts: route and top2_gating make the record that moe_dispatch and moe_combine read. What moe.md section
+// 1 lists beyond the parameters here is known by name and refused.
 #include <algorithm>
 #include <array>
 
@@ -96,16 +96,17 @@ std::optional<Settings> settingsOf(BuiltinCall& call, const TensorDatum& gates) 
   const bool hasThreshold = call.given("threshold") && !call.datum("threshold").is<NoneDatum>();
   if (!call.failed() && hasThreshold != (settings.rest == "threshold")) {
     call.fail();
-    call.sink().emit(call.range("threshold"), diag::ValueDoesNotFit,
-                     "`threshold` of `" + std::string(call.name()) + "`", "`" + printDatum(call.datum("threshold")) + "`",
-                     hasThreshold ? "no number unless `rest` is `\"threshold\"`"
-                                  : "a number where `rest` is `\"threshold\"`");
+    call.sink().emit(
+        call.range("threshold"), diag::ValueDoesNotFit, "`threshold` of `" + std::string(call.name()) + "`",
+        "`" + printDatum(call.datum("threshold")) + "`",
+        hasThreshold ? "no number unless `rest` is `\"threshold\"`" : "a number where `rest` is `\"threshold\"`");
   }
   if (hasThreshold) settings.limit = call.number("threshold", 0);
   if (!call.failed() && call.given("scale") && settings.rest != "random") {
     call.fail();
     call.sink().emit(call.range("scale"), diag::ValueDoesNotFit, "`scale` of `" + std::string(call.name()) + "`",
-                     "`" + printDatum(call.datum("scale")) + "`", std::string("left out unless `rest` is `\"random\"`"));
+                     "`" + printDatum(call.datum("scale")) + "`",
+                     std::string("left out unless `rest` is `\"random\"`"));
   }
   refuseOthers(call);
   return call.failed() ? std::nullopt : std::optional(settings);
@@ -131,10 +132,9 @@ std::optional<TensorDatum> uniformOf(BuiltinCall& call, const Settings& settings
   if (given || settings.rest != "random") return given;
   FunctionBuild& build = call.ops().build();
   const std::vector<std::int64_t> shape = {gates.shape[0], gates.shape[1]};
-  const ValueId id =
-      build.builder().create(OpKind::RandomUniform, {build.step()},
-                             {{"shape", shape}, {"dtype", DType::F32}, {"site", site}, {"low", 0.0}, {"high", 1.0}},
-                             call.range());
+  const ValueId id = build.builder().create(
+      OpKind::RandomUniform, {build.step()},
+      {{"shape", shape}, {"dtype", DType::F32}, {"site", site}, {"low", 0.0}, {"high", 1.0}}, call.range());
   const Datum drawn = call.ops().make(id, call.range());
   return drawn.isError() ? std::nullopt : std::optional(*drawn.as<TensorDatum>());
 }
@@ -175,8 +175,8 @@ class Chain {
   bool failed_ = false;
 };
 
-// Algorithm 1, line 13: the mean over groups of 1/E times the sum over experts of (share of first choices) x (mean gate);
-// "balanced" is E^2 times it, 1 where all is even. Padding counts neither as token nor as gate.
+// Algorithm 1, line 13: the mean over groups of 1/E times the sum over experts of (share of first choices) x (mean
+// gate); "balanced" is E^2 times it, 1 where all is even. Padding counts neither as token nor as gate.
 Datum auxLoss(BuiltinCall& call, const Settings& settings, const TensorDatum& gates, const TensorDatum& first,
               const std::optional<TensorDatum>& live) {
   Chain c(call);
@@ -226,16 +226,15 @@ Datum buildRoute(BuiltinCall& call) {
   if (call.failed() || !call.canEmit()) return {};
   const bool isWide = gates.type.dtype == DType::F32 || gates.type.dtype == DType::F64;
   if (!isWide || gates.type.rank() != 3) {
-    DiagBuilder builder =
-        call.sink().emit(call.range("gates"), diag::DtypeNotAccepted, std::string(call.name()),
-                         std::string("gates [G, S, E] of f32 or f64"), printType(gates.type));
+    DiagBuilder builder = call.sink().emit(call.range("gates"), diag::DtypeNotAccepted, std::string(call.name()),
+                                           std::string("gates [G, S, E] of f32 or f64"), printType(gates.type));
     if (isFloat(gates.type.dtype) && !isWide) builder.help("`cast(…, wide)` before the softmax: a route is a decision");
     return {};
   }
   const std::optional<Settings> settings = settingsOf(call, gates);
   if (!settings) return {};
-  const std::optional<TensorDatum> live =
-      perToken(call, "token_weight", DType::Bool, gates.type, "false for padding (weights between 0 and 1 are not supported yet)");
+  const std::optional<TensorDatum> live = perToken(call, "token_weight", DType::Bool, gates.type,
+                                                   "false for padding (weights between 0 and 1 are not supported yet)");
   const std::optional<TensorDatum> uniform = uniformOf(call, *settings, gates.type);
   if (call.failed()) return {};
   std::vector<TensorDatum> operands = {gates};
@@ -281,8 +280,8 @@ Datum buildMoeCombine(BuiltinCall& call) {
   const std::optional<RouteParts> route = routeOf(call);
   if (call.failed() || !route || !call.canEmit()) return {};
   const std::vector<std::int64_t>& slots = route->source.type.shape;
-  const bool fits = y.type.rank() == 4 && y.type.shape[0] == slots[1] && y.type.shape[1] == slots[0] &&
-                    y.type.shape[2] == slots[2];
+  const bool fits =
+      y.type.rank() == 4 && y.type.shape[0] == slots[1] && y.type.shape[1] == slots[0] && y.type.shape[2] == slots[2];
   if (!fits || !isFloat(y.type.dtype)) {
     call.mismatch("y", "floats [" + std::to_string(slots[1]) + ", " + std::to_string(slots[0]) + ", " +
                            std::to_string(slots[2]) + ", M], the experts, groups and slots of the route");
@@ -291,8 +290,8 @@ Datum buildMoeCombine(BuiltinCall& call) {
   Chain c(call);
   const TensorDatum weight = c.cast(route->weight, accumulatorOf(y.type.dtype));
   if (c.failed()) return {};
-  const Datum sum = call.ops().create(OpKind::MoeCombine, {y, route->source, route->expert, route->slot, weight}, {},
-                                      call.range());
+  const Datum sum =
+      call.ops().create(OpKind::MoeCombine, {y, route->source, route->expert, route->slot, weight}, {}, call.range());
   return sum.isError() ? Datum{} : call.ops().cast(*sum.as<TensorDatum>(), y.type.dtype, call.range());
 }
 

@@ -51,12 +51,12 @@ static void moeCombineVjp(const OpView& op, std::span<const ValueId> gradients, 
   if (b.wants(0)) {
     std::vector<ValueId> operands = given;
     operands[0] = gradients[0];
-    b.accumulate(0, b.cast(b.create(OpKind::MoeDispatch, operands, {}, op.range()), op.operandType(0).dtype, op.range()));
+    b.accumulate(0,
+                 b.cast(b.create(OpKind::MoeDispatch, operands, {}, op.range()), op.operandType(0).dtype, op.range()));
   }
   if (given.size() <= kWeightOperand || !b.wants(kWeightOperand)) return;
-  const ValueId rows =
-      b.create(OpKind::MoeGather, {given[0], given[kSourceOperand], given[kExpertOperand], given[kSlotOperand]}, {},
-               op.range());
+  const ValueId rows = b.create(
+      OpKind::MoeGather, {given[0], given[kSourceOperand], given[kExpertOperand], given[kSlotOperand]}, {}, op.range());
   const ValueId wide = b.cast(rows, op.resultType().dtype, op.range());
   const ValueId gradient = b.broadcast(gradients[0], b.type(wide).shape, {0, 1, 3}, op.range());
   b.accumulate(kWeightOperand, b.reduce(Reduction::Sum, b.map("mul", {wide, gradient}, op.range()), {3}, op.range()));
@@ -81,7 +81,8 @@ static void evaluateMoeCombine(const OpView& op, EvalFrame& frame) {
       if (frame.operands.size() > kWeightOperand) {
         const Tensor& weight = frame.in(kWeightOperand);
         term.real = roundTo(
-            dtype, term.real * numberAt(weight, placeOf({at[0], at[1], j}, weight, frame.operandTiles[kWeightOperand])).real);
+            dtype,
+            term.real * numberAt(weight, placeOf({at[0], at[1], j}, weight, frame.operandTiles[kWeightOperand])).real);
       }
       sum = reduceStep(Reduction::Sum, dtype, sum, term, true);
     }
@@ -99,21 +100,24 @@ static constexpr Example kExamples[] = {
      .differentiable = true},
     {.args = "%y: f32[3, 2, 1, 1], %source: i32[2, 3, 1], %e: i32[2, 2, 3], %s: i32[2, 2, 3]",
      .ir = "%x = moe_combine %y, %source, %e, %s : f32[2, 2, 1]",
-     .given = "[[[[1]], [[2]]], [[[3]], [[4]]], [[[5]], [[6]]]]; [[[0], [4], [-1]], [[3], [0], [1]]]; "
-              "[[[0, 1, 2], [0, 1, 2]], [[1, 2, 0], [0, 1, 2]]]; [[[0, -1, -1], [-1, 0, -1]], [[0, 0, -1], [0, -1, -1]]]",
+     .given =
+         "[[[[1]], [[2]]], [[[3]], [[4]]], [[[5]], [[6]]]]; [[[0], [4], [-1]], [[3], [0], [1]]]; "
+         "[[[0, 1, 2], [0, 1, 2]], [[1, 2, 0], [0, 1, 2]]]; [[[0, -1, -1], [-1, 0, -1]], [[0, 0, -1], [0, -1, -1]]]",
      .expected = "[[[1], [3]], [[10], [2]]]",
      .tolerance = 1e-6,
      .differentiable = true},
-    {.args = "%y: i32[1, 1, 4, 1], %source: i32[1, 1, 4], %e: i32[1, 3, 1], %s: i32[1, 3, 1]",
+    {.args = "%y: i32[2, 1, 3, 1], %source: i32[1, 2, 3], %e: i32[1, 3, 1], %s: i32[1, 3, 1]",
      .ir = "%x = moe_combine %y, %source, %e, %s : i32[1, 3, 1]",
-     .given = "[[[[9], [4], [7], [-8]]]]; [[[2, -1, 0, 1]]]; [[[0], [0], [0]]]; [[[2], [3], [0]]]",
+     .given = "[[[[9], [4], [7]]], [[[5], [-8], [6]]]]; [[[2, -1, 0], [-1, 1, -1]]]; [[[0], [1], [0]]]; "
+              "[[[2], [1], [0]]]",
      .expected = "[[[7], [-8], [9]]]"},
 };
 
 constinit const OpDef kMoeCombineOp = {
     .name = "moe_combine",
     .doc =
-        "tokens [G, S, M] from the slots of experts `y` [E, G, C, M]: the sum over a token's choices, in their order, of "
+        "tokens [G, S, M] from the slots of experts `y` [E, G, C, M]: the sum over a token's choices, in their order, "
+        "of "
         "what lies in their slots times `weight`; in the accumulation type of `y`",
     .operands = OperandSpec{"y, source, expert, slot, weight", 4, 5},
     .attributes = std::span<const AttrSpec>{},

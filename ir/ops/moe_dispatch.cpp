@@ -1,6 +1,6 @@
-// moe_dispatch: rows of tokens to the slots of experts, times the weight of their choice if one is given (the gradient of
-// moe_combine). Splitting experts or slots is local where the tokens are whole: each device fills its own. An empty slot
-// is 0; what another part of split tokens has is -0, so that the pending sum keeps the bits of the rows.
+// moe_dispatch: rows of tokens to the slots of experts, times the weight of their choice if one is given (the gradient
+// of moe_combine). Splitting experts or slots is local where the tokens are whole: each device fills its own. An empty
+// slot is 0; what another part of split tokens has is -0, so that the pending sum keeps the bits of the rows.
 #include "ir/moe_op.h"
 
 namespace gshard {
@@ -81,9 +81,9 @@ static void evaluateMoeDispatch(const OpView& op, EvalFrame& frame) {
     Number value = numberAt(frame.in(0), placeOf(from, frame.in(0), frame.operandTiles[0]));
     if (frame.operands.size() > kWeightOperand) {
       const Index one = {at[1], choice / sizes.choices, choice % sizes.choices};
-      value.real *= numberAt(frame.in(kWeightOperand),
-                             placeOf(one, frame.in(kWeightOperand), frame.operandTiles[kWeightOperand]))
-                        .real;
+      value.real *=
+          numberAt(frame.in(kWeightOperand), placeOf(one, frame.in(kWeightOperand), frame.operandTiles[kWeightOperand]))
+              .real;
     }
     storeNumber(frame.out(), place, value);
   });
@@ -93,7 +93,8 @@ static constexpr Example kExamples[] = {
     // Four tokens to two experts with two slots; token 3 is dropped, a slot of expert 1 stays empty.
     {.args = "%x: f32[1, 4, 2], %source: i32[1, 2, 2], %e: i32[1, 4, 1], %s: i32[1, 4, 1]",
      .ir = "%y = moe_dispatch %x, %source, %e, %s : f32[2, 1, 2, 2]",
-     .given = "[[[1, 2], [3, 4], [5, 6], [7, 8]]]; [[[0, 2], [1, -1]]]; [[[0], [1], [0], [0]]]; [[[0], [0], [1], [-1]]]",
+     .given =
+         "[[[1, 2], [3, 4], [5, 6], [7, 8]]]; [[[0, 2], [1, -1]]]; [[[0], [1], [0], [0]]]; [[[0], [0], [1], [-1]]]",
      .expected = "[[[[1, 2], [5, 6]]], [[[3, 4], [0, 0]]]]",
      .differentiable = true},
     // Two groups and two choices, weighted.
@@ -114,7 +115,8 @@ static constexpr Example kExamples[] = {
 constinit const OpDef kMoeDispatchOp = {
     .name = "moe_dispatch",
     .doc =
-        "rows of tokens `x` [G, S, M] in the slots of experts, [E, G, C, M]: slot c of expert e holds the token of choice "
+        "rows of tokens `x` [G, S, M] in the slots of experts, [E, G, C, M]: slot c of expert e holds the token of "
+        "choice "
         "`source`[g, e, c], times its `weight` if that is given, and 0 where there is none",
     .operands = OperandSpec{"x, source, expert, slot, weight", 4, 5},
     .attributes = std::span<const AttrSpec>{},

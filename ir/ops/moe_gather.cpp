@@ -1,5 +1,5 @@
-// moe_gather: what the slots of experts hold for every choice of every token. A dropped choice is 0; what another part of
-// split experts or slots holds is -0, so that the pending sum keeps the bits of the rows.
+// moe_gather: what the slots of experts hold for every choice of every token. A dropped choice is 0; what another part
+// of split experts or slots holds is -0, so that the pending sum keeps the bits of the rows.
 #include "ir/moe_op.h"
 
 namespace gshard {
@@ -81,9 +81,10 @@ static constexpr Example kExamples[] = {
               "[[[0, 1], [0, 1]], [[1, 2], [0, 1]]]; [[[0, -1], [-1, 0]], [[0, 0], [0, -1]]]",
      .expected = "[[[[1], [0]], [[0], [3]]], [[[4], [6]], [[2], [0]]]]",
      .differentiable = true},
-    {.args = "%y: i64[1, 1, 4, 1], %source: i32[1, 1, 4], %e: i32[1, 3, 1], %s: i32[1, 3, 1]",
+    {.args = "%y: i64[2, 1, 3, 1], %source: i32[1, 2, 3], %e: i32[1, 3, 1], %s: i32[1, 3, 1]",
      .ir = "%x = moe_gather %y, %source, %e, %s : i64[1, 3, 1, 1]",
-     .given = "[[[[9], [4], [7], [-8]]]]; [[[2, -1, 0, 1]]]; [[[0], [0], [0]]]; [[[2], [3], [0]]]",
+     .given = "[[[[9], [4], [7]]], [[[5], [-8], [6]]]]; [[[2, -1, 0], [-1, 1, -1]]]; [[[0], [1], [0]]]; "
+              "[[[2], [1], [0]]]",
      .expected = "[[[[7]], [[-8]], [[9]]]]"},
 };
 

@@ -1,6 +1,7 @@
-// route: which experts a token goes to, in which slots, with which weights (GShard, algorithm 1, per group). The k largest
-// gates of a token are its choices. Slots are handed out in the order of tokens, all first choices before all second ones;
-// a choice that finds its expert full is dropped. The rules beyond the paper's are those of moe.md section 1.
+// route: which experts a token goes to, in which slots, with which weights (GShard, algorithm 1, per group). The k
+// largest gates of a token are its choices. Slots are handed out in the order of tokens, all first choices before all
+// second ones; a choice that finds its expert full is dropped. The rules beyond the paper's are those of moe.md
+// section 1.
 #include <algorithm>
 #include <cmath>
 
@@ -33,8 +34,9 @@ bool checkWord(const OpView& op, DiagSink& diag, std::string_view attr, const st
 bool checkRange(const OpView& op, DiagSink& diag, std::string_view attr, std::int64_t least, std::int64_t most) {
   const std::int64_t value = op.intAttr(attr);
   if (value >= least && value <= most) return true;
-  diag.emit(op.range(), diag::IrAttribute, std::string(attr), "route",
-            "is " + std::to_string(value) + ", but must lie in " + std::to_string(least) + " to " + std::to_string(most));
+  diag.emit(
+      op.range(), diag::IrAttribute, std::string(attr), "route",
+      "is " + std::to_string(value) + ", but must lie in " + std::to_string(least) + " to " + std::to_string(most));
   return false;
 }
 
@@ -61,11 +63,13 @@ static std::optional<ResultTypes> inferRoute(const OpView& op, DiagSink& diag) {
     return std::nullopt;
   }
   if (isRandom(op) && !checkRouteOperand(op, diag, 1, Type{DType::F32, {groups, tokens}})) return std::nullopt;
-  if (const auto live = liveOperand(op); live && !checkRouteOperand(op, diag, *live, Type{DType::Bool, {groups, tokens}}))
+  if (const auto live = liveOperand(op);
+      live && !checkRouteOperand(op, diag, *live, Type{DType::Bool, {groups, tokens}}))
     return std::nullopt;
   const Type choice{DType::I32, {groups, tokens, k}}, perExpert{DType::I32, {groups, experts}};
-  ResultTypes results{choice,    choice,    Type{gates.dtype, choice.shape}, Type{DType::I32, {groups, experts, capacity}},
-                      perExpert, perExpert, perExpert};
+  ResultTypes results{
+      choice,    choice,   Type{gates.dtype, choice.shape}, Type{DType::I32, {groups, experts, capacity}}, perExpert,
+      perExpert, perExpert};
   for (const Type& result : results) {
     if (!checkSizes(op, diag, result)) return std::nullopt;
   }
@@ -108,16 +112,18 @@ static void routeVjp(const OpView& op, std::span<const ValueId> gradients, GradB
   const std::vector<std::int64_t> each = {choice.shape[0], choice.shape[1], choice.shape[2], gates.shape[2]};
   const ValueId zero = b.scalar(gates.dtype, 0, range), one = b.scalar(gates.dtype, 1, range);
   const auto like = [&](ValueId scalar) { return b.broadcastTo(scalar, choice.shape, range); };
-  const ValueId experts = b.create(OpKind::Iota, {}, {{"shape", each}, {"dtype", DType::I32}, {"dim", std::int64_t{3}}}, range);
+  const ValueId experts =
+      b.create(OpKind::Iota, {}, {{"shape", each}, {"dtype", DType::I32}, {"dim", std::int64_t{3}}}, range);
   const ValueId isChosen = b.map("eq", {b.broadcast(results[0], each, {0, 1, 2}, range), experts}, range);
   const ValueId nothing = b.broadcastTo(zero, each, range);
   const ValueId noSlot = b.broadcastTo(b.scalar(DType::I32, 0, range), choice.shape, range);
   const ValueId isKept = b.map("ge", {results[1], noSlot}, range);
   ValueId gradient = b.map("where", {isKept, gradients[2], like(zero)}, range);
   if (op.stringAttr("normalise") != "none") {
-    ValueId chosen = b.reduce(
-        Reduction::Sum, b.map("where", {isChosen, b.broadcast(op.op().operands[0], each, {0, 1, 3}, range), nothing}, range),
-        {3}, range);
+    ValueId chosen =
+        b.reduce(Reduction::Sum,
+                 b.map("where", {isChosen, b.broadcast(op.op().operands[0], each, {0, 1, 3}, range), nothing}, range),
+                 {3}, range);
     const bool keptOnly = op.stringAttr("normalise") == "after_drop";
     if (keptOnly) chosen = b.map("where", {isKept, chosen, like(zero)}, range);
     const ValueId total = b.reduce(Reduction::Sum, chosen, {2}, range);
@@ -161,9 +167,7 @@ class GroupRouter {
   std::size_t at(std::size_t result, const Index& index) const {
     return static_cast<std::size_t>(placeOf(index, frame_.results[result], frame_.resultTiles[result]));
   }
-  std::int64_t& integer(std::size_t result, const Index& index) {
-    return frame_.out(result).ints[at(result, index)];
-  }
+  std::int64_t& integer(std::size_t result, const Index& index) { return frame_.out(result).ints[at(result, index)]; }
   double gate(std::int64_t s, std::int64_t e) const {
     const Tensor& gates = frame_.in(0);
     return numberAt(gates, placeOf({group_, s, e}, gates, frame_.operandTiles[0])).real;
@@ -263,42 +267,52 @@ static void evaluateRoute(const OpView& op, EvalFrame& frame) {
   for (std::int64_t g = 0; g < groups.live; ++g) GroupRouter(op, frame, groups.offset + g).run();
 }
 
-static constexpr AttrSpec kAttributes[] = {{"k", AttrKind::Int},        {"capacity", AttrKind::Int},
-                                           {"rest", AttrKind::String},  {"normalise", AttrKind::String},
-                                           {"scale", AttrKind::Float, true}, {"threshold", AttrKind::Float, true}};
+static constexpr AttrSpec kAttributes[] = {{"k", AttrKind::Int},
+                                           {"capacity", AttrKind::Int},
+                                           {"rest", AttrKind::String},
+                                           {"normalise", AttrKind::String},
+                                           {"scale", AttrKind::Float, true},
+                                           {"threshold", AttrKind::Float, true}};
 static constexpr Example kExamples[] = {
     // All tokens prefer expert 0, which has two slots; ties go to the lowest expert.
     {.args = "%g: f32[1, 4, 3]",
-     .ir = R"(%e, %s, %w, %q, %f, %n, %d = route %g {k = 2, capacity = 2, rest = "all", normalise = "before_drop"} : i32[1, 4, 2], i32[1, 4, 2], f32[1, 4, 2], i32[1, 3, 2], i32[1, 3], i32[1, 3], i32[1, 3])",
+     .ir =
+         R"(%e, %s, %w, %q, %f, %n, %d = route %g {k = 2, capacity = 2, rest = "all", normalise = "before_drop"} : i32[1, 4, 2], i32[1, 4, 2], f32[1, 4, 2], i32[1, 3, 2], i32[1, 3], i32[1, 3], i32[1, 3])",
      .given = "[[[0.5, 0.25, 0.25], [0.75, 0, 0.25], [0.375, 0.375, 0.25], [0.25, 0.125, 0.125]]]",
      .expected = "[[[0, 1], [0, 2], [0, 1], [0, 1]]]; [[[0, 0], [1, 0], [-1, 1], [-1, -1]]]; "
                  "[[[0.6666667, 0.33333334], [0.75, 0.25], [0, 0.5], [0, 0]]]; [[[0, 2], [1, 5], [3, -1]]]; "
                  "[[4, 0, 0]]; [[4, 3, 1]]; [[2, 1, 0]]"},
     // The paper's rule: a second choice is kept while 2 w > u, and takes its slot all the same.
     {.args = "%g: f32[1, 3, 2], %u: f32[1, 3]",
-     .ir = R"(%e, %s, %w, %q, %f, %n, %d = route %g, %u {k = 2, capacity = 3, rest = "random", normalise = "after_drop", scale = 2.0} : i32[1, 3, 2], i32[1, 3, 2], f32[1, 3, 2], i32[1, 2, 3], i32[1, 2], i32[1, 2], i32[1, 2])",
+     .ir =
+         R"(%e, %s, %w, %q, %f, %n, %d = route %g, %u {k = 2, capacity = 3, rest = "random", normalise = "after_drop", scale = 2.0} : i32[1, 3, 2], i32[1, 3, 2], f32[1, 3, 2], i32[1, 2, 3], i32[1, 2], i32[1, 2], i32[1, 2])",
      .given = "[[[0.75, 0.25], [0.75, 0.25], [0.75, 0.25]]]; [[0.625, 0.375, 0.5]]",
      .expected = "[[[0, 1], [0, 1], [0, 1]]]; [[[0, -1], [1, 1], [2, -1]]]; [[[1, 0], [0.75, 0.25], [1, 0]]]; "
                  "[[[0, 2, 4], [-1, 3, -1]]]; [[3, 0]]; [[3, 3]]; [[0, 2]]"},
     // Padding takes no slot; NaN is the largest gate.
     {.args = "%g: f64[2, 3, 2], %l: bool[2, 3]",
-     .ir = R"(%e, %s, %w, %q, %f, %n, %d = route %g, %l {k = 1, capacity = 1, rest = "none", normalise = "none"} : i32[2, 3, 1], i32[2, 3, 1], f64[2, 3, 1], i32[2, 2, 1], i32[2, 2], i32[2, 2], i32[2, 2])",
+     .ir =
+         R"(%e, %s, %w, %q, %f, %n, %d = route %g, %l {k = 1, capacity = 1, rest = "none", normalise = "none"} : i32[2, 3, 1], i32[2, 3, 1], f64[2, 3, 1], i32[2, 2, 1], i32[2, 2], i32[2, 2], i32[2, 2])",
      .given = "[[[0.5, 0.25], [0.75, 0.125], [0.125, 0.25]], [[0.5, nan], [0, 0], [0.25, 0.5]]]; "
-              "[[false, true, true], [true, true, true]]",
+              "[[0, 1, 1], [1, 1, 1]]",
      .expected = "[[[0], [0], [1]], [[1], [0], [1]]]; [[[-1], [0], [0]], [[0], [0], [-1]]]; "
-                 "[[[0], [0.75], [0.25]], [[nan], [0], [0]]]; [[[1], [2]], [[0], [1]]]; [[1, 1], [1, 2]]; "
+                 "[[[0], [0.75], [0.25]], [[nan], [0], [0]]]; [[[1], [2]], [[1], [0]]]; [[1, 1], [1, 2]]; "
                  "[[1, 1], [1, 2]]; [[0, 0], [0, 1]]"},
     {.args = "%g: f32[5, 7, 4]",
-     .ir = R"(%e, %s, %w, %q, %f, %n, %d = route %g {k = 3, capacity = 4, rest = "threshold", normalise = "before_drop", threshold = 0.25} : i32[5, 7, 3], i32[5, 7, 3], f32[5, 7, 3], i32[5, 4, 4], i32[5, 4], i32[5, 4], i32[5, 4])",
+     .ir =
+         R"(%e, %s, %w, %q, %f, %n, %d = route %g {k = 3, capacity = 4, rest = "threshold", normalise = "before_drop", threshold = 0.25} : i32[5, 7, 3], i32[5, 7, 3], f32[5, 7, 3], i32[5, 4, 4], i32[5, 4], i32[5, 4], i32[5, 4])",
      .values = {1, 9}},
 };
 
 constinit const OpDef kRouteOp = {
     .name = "route",
     .doc =
-        "the `k` largest `gates` [G, S, E] of each token, as `expert`, `slot` (-1: dropped) and weight [G, S, k]; which "
-        "choice s k + j fills a slot [G, E, C] (-1: none does); and per group and expert the first choices, all choices and "
-        "the dropped ones. Choices after the first are tried all (`rest`), none, where `scale` w exceeds a random number "
+        "the `k` largest `gates` [G, S, E] of each token, as `expert`, `slot` (-1: dropped) and weight [G, S, k]; "
+        "which "
+        "choice s k + j fills a slot [G, E, C] (-1: none does); and per group and expert the first choices, all "
+        "choices and "
+        "the dropped ones. Choices after the first are tried all (`rest`), none, where `scale` w exceeds a random "
+        "number "
         "[G, S], or where w exceeds `threshold`. Tokens that are not live have no route",
     .operands = OperandSpec{"gates, uniform, live", 1, 3},
     .attributes = kAttributes,
