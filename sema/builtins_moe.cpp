@@ -96,17 +96,16 @@ std::optional<Settings> settingsOf(BuiltinCall& call, const TensorDatum& gates) 
   const bool hasThreshold = call.given("threshold") && !call.datum("threshold").is<NoneDatum>();
   if (!call.failed() && hasThreshold != (settings.rest == "threshold")) {
     call.fail();
-    call.sink().emit(
-        call.range("threshold"), diag::ValueDoesNotFit, "`threshold` of `" + std::string(call.name()) + "`",
-        "`" + printDatum(call.datum("threshold")) + "`",
-        hasThreshold ? "no number unless `rest` is `\"threshold\"`" : "a number where `rest` is `\"threshold\"`");
+    call.sink().emit(call.range("threshold"), diag::ValueDoesNotFit,
+                     "`threshold` of `" + std::string(call.name()) + "`",
+                     "`" + printDatum(call.datum("threshold")) + "`",
+                     hasThreshold ? "nothing without `rest: \"threshold\"`" : "a number for `rest: \"threshold\"`");
   }
   if (hasThreshold) settings.limit = call.number("threshold", 0);
   if (!call.failed() && call.given("scale") && settings.rest != "random") {
     call.fail();
     call.sink().emit(call.range("scale"), diag::ValueDoesNotFit, "`scale` of `" + std::string(call.name()) + "`",
-                     "`" + printDatum(call.datum("scale")) + "`",
-                     std::string("left out unless `rest` is `\"random\"`"));
+                     "`" + printDatum(call.datum("scale")) + "`", std::string("nothing without `rest: \"random\"`"));
   }
   refuseOthers(call);
   return call.failed() ? std::nullopt : std::optional(settings);

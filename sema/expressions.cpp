@@ -190,6 +190,7 @@ Datum Elaborator::evalMember(const ast::Member& member, SourceRange range, Scope
     return {};
   }
   DiagBuilder builder = sink_.emit(member.name.range, diag::UnknownMember, describe(object), name);
+  if (object.is<RecordDatum>()) builder.note("it has `" + join(candidates, "`, `") + "`");
   if (const std::optional<std::string> close = suggest(name, candidates)) {
     builder.fix("did you mean `" + *close + "`?", false, {{member.name.range, *close}});
   }
