@@ -102,7 +102,7 @@ std::optional<Settings> settingsOf(BuiltinCall& call, const TensorDatum& gates) 
                      hasThreshold ? "nothing without `rest: \"threshold\"`" : "a number for `rest: \"threshold\"`");
   }
   if (hasThreshold) settings.limit = call.number("threshold", 0);
-  if (!call.failed() && call.given("scale") && settings.rest != "random") {
+  if (!call.failed() && settings.rest != "random" && call.number("scale", 2) != 2) {
     call.fail();
     call.sink().emit(call.range("scale"), diag::ValueDoesNotFit, "`scale` of `" + std::string(call.name()) + "`",
                      "`" + printDatum(call.datum("scale")) + "`", std::string("nothing without `rest: \"random\"`"));
