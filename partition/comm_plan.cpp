@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/op_table.h"
-#include "partition/reshard.h"
+#include "partition/reshard_search.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -95,7 +95,7 @@ std::vector<std::int64_t> shapeOf(const OpView& op) {
 
 std::int64_t messagesOf(const OpView& op) {
   const std::int64_t n = groupSize(op);
-  if (op.op().kind == OpKind::AllReduce) return 2 * (n - 1);
+  if (op.op().kind == OpKind::AllReduce) return allReduceMessages(op.axesAttr("axes"));
   if (op.op().kind == OpKind::CollectivePermute) return 1;
   return n - 1;
 }

@@ -49,7 +49,7 @@ std::vector<ReshardStep> reduceThenExchange(const Mesh& mesh, const Type& type, 
   const BytesReceived bytes = bytesOfAllReduce(mesh, type, from, axes);
   all.bytesMax = bytes.max;
   all.bytesTotal = bytes.total;
-  all.messages = 2 * (productOf(axes) - 1);
+  all.messages = allReduceMessages(axes);
   std::vector<ReshardStep> best = {all, exchangeStep(mesh, type, reduced, to)};
   for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
     if (!tilesNest(type.shape[dim], productOf(from.dims[dim]), productOf(axes))) continue;

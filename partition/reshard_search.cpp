@@ -185,7 +185,7 @@ void Search::addReductions(const State& state, Edges& edges) const {
   const BytesReceived bytes = bytesOfAllReduce(mesh_, type_, shardingOf(state), axes);
   all.bytesMax = bytes.max;
   all.bytesTotal = bytes.total;
-  all.messages = 2 * (n - 1);
+  all.messages = allReduceMessages(axes);
   edges.emplace_back(done, std::move(all));
 
   // The group's order in a reduce_scatter is the order of the pieces on the dim: `to` may want any, so try its own
@@ -326,6 +326,15 @@ std::optional<std::vector<ReshardStep>> Search::run() {
 }
 
 }  // namespace
+
+std::int64_t allReduceMessages(std::span<const AxisRef> axes) {
+  std::int64_t n = 1, gathers = 0;
+  for (const AxisRef& axis : axes) {
+    n *= axis.size;
+    gathers += axis.size - 1;
+  }
+  return n - 1 + gathers;
+}
 
 ReshardCost operator+(const ReshardCost& a, const ReshardCost& b) {
   return {a.max + b.max, a.total + b.total, a.messages + b.messages};

@@ -13,6 +13,8 @@ struct ReshardCost {
 };
 ReshardCost operator+(const ReshardCost& a, const ReshardCost& b);
 ReshardCost costOf(const ReshardStep& step);
+// Of an all_reduce: parts are exchanged with all, then gathered axis by axis, as a list of collectives could do it.
+std::int64_t allReduceMessages(std::span<const AxisRef> axes);
 ReshardCost costOf(const std::vector<ReshardStep>& steps);
 
 // The cheapest list of named collectives and local slices; nothing when the axes' cuts form no chain, no list leads
