@@ -61,7 +61,7 @@ struct Doc {
   static Doc lineComments(std::size_t token);
 };
 
-constexpr std::int64_t kFormatWidth = 100;
+constexpr std::int64_t kFormatWidth = 120;
 
 /// The whole file, ending in a line break (empty when there is nothing).
 std::string printDoc(const Doc& doc, const std::vector<FormatToken>& tokens);

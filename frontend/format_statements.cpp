@@ -13,7 +13,8 @@ using grammar::GsdLexer;
 using grammar::GsdParser;
 using Docs = std::vector<Doc>;
 
-// `let`, `const`, `param` and `state` come with their columns.
+// `let`, `const`, `param` and `state` come with their columns; not a `let` that takes a tuple apart, whose list of
+// names would push the values of its neighbours far from theirs.
 DocBuilder::Entry DocBuilder::entry(ParserRuleContext* context) {
   while (context->children.size() == 1 && ruleOf(context->children[0])) context = ruleOf(context->children[0]);
   Entry result;
@@ -64,6 +65,8 @@ DocBuilder::Entry DocBuilder::entry(ParserRuleContext* context) {
   const std::vector<FormatComment>& behind = tokens_[result.last].trailing;
   const bool longComment = std::any_of(behind.begin(), behind.end(),
                                        [](const FormatComment& c) { return c.text.find('\n') != std::string::npos; });
+  auto* let = dynamic_cast<GsdParser::LetDeclContext*>(context);
+  if (let && let->letNames()->LPAREN()) return result;
   if (result.doc.forced || longComment || breaksInside(result.first, result.last)) return result;
   const std::int64_t indent = 4 * depth_;
   if (indent + displayWidth(printFlat(result.doc, tokens_)) > kFormatWidth) return result;

@@ -87,15 +87,25 @@ bool expectLaws(const std::string& text) {
   return true;
 }
 
+std::string contentOf(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::vector<fs::path> filesIn(const std::string& folder, const std::string& extension) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(GSHARD_SOURCE_DIR) / folder)) {
+    if (entry.path().extension() == extension) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 std::vector<std::string> programs() {
   std::vector<std::string> texts;
   for (const char* text : test::kForms) texts.emplace_back(text);
   for (const char* folder : {"stdlib", "examples", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(GSHARD_SOURCE_DIR) / folder)) {
-      if (entry.path().extension() != ".gsd") continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      texts.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    }
+    for (const fs::path& path : filesIn(folder, ".gsd")) texts.push_back(contentOf(path));
   }
   std::sort(texts.begin(), texts.end());
   return texts;
@@ -148,7 +158,8 @@ const bcd: wide = 2  // two
 TEST(Format, ListsBreakOneItemALine) {
   expectFormatted(
       "fn f(a: int,) { return a }\n"
-      "let x = some_function(first_argument_of_it, second: [1, 2, 3], third: other(a, b, c), fourth_argument: 12345)\n"
+      "let x = some_function(first_argument_of_it, second: [1, 2, 3], third: other(a, b, c), "
+      "fourth_argument: 12345, fifth_argument: 67890)\n"
       "let y = g([\n1, // one\n2 /* two */ , 3 ])\n",
       R"(fn f(
     a: int,
@@ -158,6 +169,7 @@ let x = some_function(
     second: [1, 2, 3],
     third: other(a, b, c),
     fourth_argument: 12345,
+    fifth_argument: 67890,
 )
 let y = g(
     [
@@ -182,10 +194,10 @@ let p = (a + b) * c @remat
 )");
   expectFormatted(
       "let total = first_long_operand_of_a_sum + second_long_operand_of_a_sum * third_long_operand - "
-      "fourth_long_operand\n",
+      "fourth_long_operand_of_the_sum\n",
       R"(let total = first_long_operand_of_a_sum +
     second_long_operand_of_a_sum * third_long_operand -
-    fourth_long_operand
+    fourth_long_operand_of_the_sum
 )");
 }
 
@@ -199,10 +211,10 @@ TEST(Format, AnnotationsGoToTheNextLineWhenTheyDoNotFit) {
 }
 )");
   expectFormatted(
-      "let x = some_function_of(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, with: 1, and_also: 2222) @split(0, "
+      "let x = some_function_of(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, with: 1, and_also: 2222) @split(0, "
       "data) "
       "@open\n",
-      R"(let x = some_function_of(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, with: 1, and_also: 2222)
+      R"(let x = some_function_of(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, with: 1, and_also: 2222)
     @split(0, data)
     @open
 )");
@@ -248,12 +260,14 @@ let x = n
 
 TEST(Format, DeclarationsOfEveryKind) {
   expectFormatted(
-      "train f with opt( a:1 ) for enc.** , dec with opt2(b:2) for head.*,tail.0.1.w {clip_norm:1.0,microbatches:4}\n"
+      "train f with opt( a:1 ) for enc.** , dec with opt2(b:2) for head.*,tail.0.1.w,tail.0.2.w "
+      "{clip_norm:1.0,microbatches:4}\n"
       "shard net.**.adam.*,loss.x @split(0,data)@open\nmesh[data:2*n,model:4]\nmesh []\n"
       "optimizer sgd(lr:wide)for(w,g){ state m=zeros_like(w) w=w-lr*m }\n"
-      "fn ring[T:dtype,...S,B](x:f32[B] @split(0,data))->f32[]@partial(data)manual over data,model{return x}\n"
+      "fn ring_exchange_of[T:dtype,...S,B](x:f32[B] @split(0,data))->f32[]@partial(data)manual over "
+      "data,model,expert{return x}\n"
       "let (a,_)=g() let b=x@shard([(a,b),_]) let c=y @shard(tiles:[2,1],devices:[1,0])\n",
-      R"(train f with opt(a: 1) for enc.**, dec with opt2(b: 2) for head.*, tail.0.1.w {
+      R"(train f with opt(a: 1) for enc.**, dec with opt2(b: 2) for head.*, tail.0.1.w, tail.0.2.w {
     clip_norm: 1.0,
     microbatches: 4,
 }
@@ -264,12 +278,12 @@ optimizer sgd(lr: wide) for (w, g) {
     state m = zeros_like(w)
     w = w - lr * m
 }
-fn ring[T: dtype, ...S, B](
+fn ring_exchange_of[T: dtype, ...S, B](
     x: f32[B] @split(0, data),
-) -> f32[] @partial(data) manual over data, model { return x }
+) -> f32[] @partial(data) manual over data, model, expert { return x }
 let (a, _) = g()
-let b      = x @shard([(a, b), _])
-let c      = y @shard(tiles: [2, 1], devices: [1, 0])
+let b = x @shard([(a, b), _])
+let c = y @shard(tiles: [2, 1], devices: [1, 0])
 )");
 }
 
@@ -296,6 +310,38 @@ TEST(Format, DocumentationStaysWhereItWas) {
     return a
 }
 )");
+}
+
+TEST(Format, OurOwnProgramsAreInTheStyle) {
+  for (const char* folder : {"stdlib", "examples"}) {
+    for (const fs::path& path : filesIn(folder, ".gsd")) {
+      const std::string text = contentOf(path);
+      EXPECT_EQ(formatted(text).value_or("does not parse"), text) << "gshardc fmt " << path;
+    }
+  }
+}
+
+// Programs in the documentation: whole files, not parts, which do not parse, and not several files in one.
+TEST(Format, DocumentedProgramsAreInTheStyle) {
+  std::vector<fs::path> pages = filesIn("docs", ".md");
+  pages.push_back(fs::path(GSHARD_SOURCE_DIR) / "README.md");
+  std::size_t held = 0;
+  for (const fs::path& page : pages) {
+    if (page.filename() == "E0230.md") continue;  // a hundred functions, several a line so that the page stays short
+    const std::string text = contentOf(page);
+    const std::string opening = "```gsd";
+    for (std::size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {
+      const std::size_t begin = text.find('\n', at) + 1, end = text.find("```", begin);
+      const std::string program = text.substr(begin, end - begin);
+      if (program.find("// --- ") != std::string::npos) continue;
+      const std::optional<std::string> once = formatted(program);
+      if (!once) continue;
+      EXPECT_EQ(*once, program) << page;
+      ++held;
+      at = end;
+    }
+  }
+  EXPECT_GT(held, 200u);
 }
 
 TEST(Format, LawsOnEveryProgram) {
