@@ -161,7 +161,9 @@ std::vector<bool> chooseProducts(const FunctionViews& views) {
 ProductWork makeProduct(const FunctionViews& views, std::size_t number) {
   ProductWork work;
   const Contraction contraction(views.view(number));
-  work.desc = describe(views, views.function().ops[number], contraction, &work);
+  const Op& op = views.function().ops[number];
+  work.desc = describe(views, op, contraction, &work);
+  for (const ValueId operand : op.operands) work.desc.skipsEmpty = work.desc.skipsEmpty || views.hasSlots(operand);
   return work;
 }
 

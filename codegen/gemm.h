@@ -50,6 +50,7 @@ struct GemmDesc {
   GemmSource source = GemmSource::Element;
   std::vector<GemmLetter> letters;  // in any order; groups may be empty (an outer product, a dot product)
   bool addToC = false;              // C += A * B
+  bool skipsEmpty = false;          // rows may be empty slots of experts: zeros that need no product
   // Name of a function `gshard_rt_gemm_epilogue` in the module, or empty. It sees the core product's rows and columns
   // and the outer loops, both as in GemmPlan.
   std::string epilogue;
@@ -76,7 +77,7 @@ enum class GemmAccess : std::uint8_t { Packed, InPlace };
 struct GemmPlan {
   GemmElement element = GemmElement::F32;
   GemmSource source = GemmSource::Element;
-  bool addToC = false;
+  bool addToC = false, skipsEmpty = false;
   std::string epilogue;
   bool swapped = false;  // A and B were exchanged so that the result's columns are adjacent; m, n, loops are after it
   GemmSide m, n, k;      // the core product

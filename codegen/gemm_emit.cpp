@@ -152,6 +152,7 @@ llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   GSHARD_CHECK(plan.epilogue.empty() || epilogue, "the epilogue of a product is not in the module");
   fields.pointer(epilogue);
   fields.integer(sourceBytes(plan.element, plan.source));
+  fields.integer(plan.skipsEmpty ? 1 : 0);
   llvm::Constant* descriptor = fields.finish("gshard_gemm_" + std::to_string(descriptors_.size()));
   descriptors_.emplace(key, descriptor);
   return descriptor;

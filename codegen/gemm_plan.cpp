@@ -314,6 +314,7 @@ static bool planLetters(const GemmDesc& desc, GemmPlan& plan) {
   plan.element = desc.element;
   plan.source = desc.source;
   plan.addToC = desc.addToC;
+  plan.skipsEmpty = desc.skipsEmpty;
   plan.epilogue = desc.epilogue;
   chooseCore(groupLetters(desc), plan);
   return plan.loops.size() <= static_cast<std::size_t>(GSHARD_RT_GEMM_MAX_LOOPS);
@@ -380,6 +381,7 @@ std::string GemmPlan::key() const {
   std::string text = element == GemmElement::F32 ? "f32;" : "f64;";
   text += source == GemmSource::Element ? "" : source == GemmSource::BF16 ? "bf16;" : "f16;";
   text += addToC ? "add;" : "set;";
+  if (skipsEmpty) text += "skips;";
   text += epilogue + (swapped ? ";swapped;" : ";;");
   appendSide(text, m);
   appendSide(text, n);

@@ -46,13 +46,47 @@ FunctionViews::FunctionViews(const Module& module, const Function& function, Ext
     storage_.push_back(ValueId{i});
   }
   infos_.resize(function.ops.size());
+  hasSlots_.assign(function.values.size(), false);
   for (std::size_t i = 0; i < function.ops.size(); ++i) {
     classify(i);
+    findSlots(i);
     const bool isScanOfParts = infos_[i].kind == OpClass::Scan && view(i).hasAttr("axes");
     if (function.ops[i].kind != OpKind::DeviceIndex && !isScanOfParts) continue;
     const std::vector<AxisRef>& axes = view(i).axesAttr("axes");
     infos_[i].deviceExtent = extents.intern(Extent{productOf(axes), 1, 0, axes});
   }
+}
+
+// What keeps rows of zeros, or may: maps, products, moves, collectives.
+void FunctionViews::findSlots(std::size_t number) {
+  const Op& op = function_->ops[number];
+  bool has = false;
+  switch (infos_[number].kind) {
+    case OpClass::View:
+    case OpClass::Alias:
+    case OpClass::Map:
+    case OpClass::Contract:
+    case OpClass::Placement:
+    case OpClass::Runtime:
+      for (const ValueId operand : op.operands) has = has || hasSlots_[operand.index];
+      break;
+    case OpClass::Slots:
+      has = std::holds_alternative<LowerDispatch>(*opDef(op.kind).lower);
+      break;
+    case OpClass::Literal:
+    case OpClass::Random:
+    case OpClass::Take:
+    case OpClass::WindowRead:
+    case OpClass::Reduce:
+    case OpClass::ArgReduce:
+    case OpClass::Scan:
+    case OpClass::Sort:
+    case OpClass::Route:
+    case OpClass::Scatter:
+    case OpClass::WindowWrite:
+      break;
+  }
+  for (const ValueId result : op.results) hasSlots_[result.index] = has;
 }
 
 // Dims of size 1 come and go without moving anything: then the reshape is a view, and fusion sees through it.

@@ -66,6 +66,9 @@ class FunctionViews {
   // The value whose buffer holds `value`'s elements when they are dense in memory.
   ValueId storage(ValueId value) const;
 
+  // Made of the slots of experts (moe_dispatch), of which some hold no token: whole rows may be zeros.
+  bool hasSlots(ValueId value) const { return hasSlots_[value.index]; }
+
   // What is read when `value` is read at `map`: through views, not through aliases.
   struct Base {
     ValueId value;
@@ -76,6 +79,7 @@ class FunctionViews {
  private:
   void classify(std::size_t op);
   void classifyReshape(std::size_t op);
+  void findSlots(std::size_t op);
 
   const Module* module_;
   const Function* function_;
@@ -83,6 +87,7 @@ class FunctionViews {
   std::vector<OpInfo> infos_;
   std::vector<std::int64_t> definitions_;
   std::vector<ValueId> storage_;
+  std::vector<bool> hasSlots_;
 };
 
 }  // namespace gshard

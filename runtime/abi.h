@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define GSHARD_RT_ABI 3
+#define GSHARD_RT_ABI 4
 
 /* Same order as ir's DType, Reduction. */
 enum {

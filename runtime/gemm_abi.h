@@ -77,6 +77,9 @@ typedef struct gshard_rt_gemm_desc {
   int64_t addToC;                   /* 1: c += a * b instead of c = a * b */
   gshard_rt_gemm_epilogue epilogue; /* or null */
   int64_t sourceBytes;              /* of an element of A and B; less than elementBytes: widened while packing */
+  /* 1: whole rows may be empty slots of experts, all zeros. Tiles that have nothing but those to multiply are cleared,
+     and sums end at the last step that is not empty. */
+  int64_t skipsEmpty;
 } gshard_rt_gemm_desc;
 
 /* The part of the product that `thread` of `threads` computes; parts are disjoint, and no thread waits for another.

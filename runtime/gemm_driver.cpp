@@ -81,6 +81,7 @@ class Product {
     for (int64_t m = panelsM.begin; m < panelsM.end; m += desc_.blockPanelsM) {
       const Range blockM{m, std::min(m + desc_.blockPanelsM, panelsM.end)};
       if (packsA()) packA(k, steps, blockM);
+      if (desc_.skipsEmpty) findStepsOfA(k, steps, blockM);
       for (int64_t panelN = blockN.begin; panelN < blockN.end; ++panelN) {
         runColumn(k, steps, accumulate, blockM, blockN, panelN);
         if (last && desc_.epilogue) finish(blockM, panelN);
@@ -120,23 +121,66 @@ class Product {
     return advance(packedB_, index * steps * desc_.packedWidthB * desc_.elementBytes);
   }
 
+  // ---- empty rows: how many steps of a panel there are up to the last that is not all zeros
+
+  // Of a row of `count` elements, whatever the sign of its zeros.
+  bool isZero(const char* row, int64_t count) const {
+    if (desc_.elementBytes == 4) return isZeroAs<uint32_t>(row, count);
+    return isZeroAs<uint64_t>(row, count);
+  }
+  template <class Bits>
+  static bool isZeroAs(const char* row, int64_t count) {
+    const Bits* bits = reinterpret_cast<const Bits*>(row);
+    for (int64_t i = 0; i < count; ++i) {
+      if (static_cast<Bits>(bits[i] << 1) != 0) return false;
+    }
+    return true;
+  }
+
+  int64_t stepsOf(const char* panel, int64_t steps, int64_t width, int64_t stride) const {
+    while (steps > 0 && isZero(panel + (steps - 1) * stride, width)) --steps;
+    return steps;
+  }
+  // Of a packed panel of B, without its padding.
+  int64_t stepsOfB(const char* panel, int64_t steps, int64_t panelN) const {
+    return stepsOf(panel, steps, widthOf(panelN), desc_.strides[0][widthKind(panelN)].bK);
+  }
+  void findStepsOfA(int64_t k, int64_t steps, Range block) {
+    for (int64_t panel = block.begin; panel < std::min(block.end, block.begin + kKnownPanels); ++panel) {
+      const int64_t rows = desc_.height - heightKind(panel);
+      int64_t& found = stepsOfA_[panel - block.begin];
+      if (packsA()) {
+        found = stepsOf(packedPanelA(panel, block.begin, steps), steps, rows, rows * desc_.elementBytes);
+        continue;
+      }
+      found = desc_.k.strideA == desc_.elementBytes ? 0 : steps;
+      const char* first = advance(a_, firstRow(panel) * desc_.m.strideA + k * desc_.k.strideA);
+      for (int64_t row = 0; row < rows && found < steps; ++row)
+        found = std::max(found, stepsOf(first + row * desc_.m.strideA, steps, 1, desc_.elementBytes));
+    }
+  }
+
   void runColumn(int64_t k, int64_t steps, bool accumulate, Range blockM, Range blockN, int64_t panelN) {
     const char* b = desc_.packB[1] ? packedPanelB(panelN - blockN.begin, steps)
                                    : advance(b_, panelN * desc_.width * desc_.n.strideB + k * desc_.k.strideB);
     const bool inPlaceA = !packsA();
+    const int64_t most = desc_.skipsEmpty && desc_.packB[1] ? stepsOfB(b, steps, panelN) : steps;
     for (int64_t panelM = blockM.begin; panelM < blockM.end; ++panelM) {
       const char* a = inPlaceA ? advance(a_, firstRow(panelM) * desc_.m.strideA + k * desc_.k.strideA)
                                : packedPanelA(panelM, blockM.begin, steps);
       char* c = advance(c_, firstRow(panelM) * desc_.m.strideC + panelN * desc_.width * desc_.n.strideC);
       const gshard_rt_gemm_kernel kernel = desc_.kernels[heightKind(panelM)][widthKind(panelN)];
       const gshard_rt_gemm_strides* strides = &desc_.strides[heightKind(panelM)][widthKind(panelN)];
+      const int64_t index = panelM - blockM.begin;
+      const int64_t needed = desc_.skipsEmpty && index < kKnownPanels ? std::min(most, stepsOfA_[index]) : most;
+      if (needed == 0 && accumulate) continue;
       if (!desc_.scatterC) {
-        kernel(steps, a, b, c, accumulate, strides);
+        kernel(needed, a, b, c, accumulate, strides);
         continue;
       }
       const int64_t rows = desc_.height - heightKind(panelM), columns = widthOf(panelN);
       if (accumulate) copyTile(c, rows, columns, false);
-      kernel(steps, a, b, tile_, accumulate, strides);
+      kernel(needed, a, b, tile_, accumulate, strides);
       copyTile(c, rows, columns, true);
     }
   }
@@ -169,7 +213,10 @@ class Product {
     desc_.epilogue(context_, loops_, row, firstRow(blockM.end) - row, panelN * desc_.width, widthOf(panelN));
   }
 
+  static constexpr int64_t kKnownPanels = 256;  // of a block of A; further ones are taken for full
+
   const gshard_rt_gemm_desc& desc_;
+  int64_t stepsOfA_[kKnownPanels];
   const int64_t liveM_, liveN_, liveK_;
   char* packedA_;
   char* packedB_;

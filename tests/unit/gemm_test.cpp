@@ -313,6 +313,43 @@ TEST_P(GemmOnCpu, LiveSizes) {
   checkAll(descs, *target_, {33, 47, 0});
 }
 
+// Slots of experts without a token: rows of zeros, in the middle and at the end, of either operand and along the sum.
+// What is skipped changes no bit, and is cleared where nothing is left.
+TEST_P(GemmOnCpu, EmptyRowsAreSkipped) {
+  std::vector<GemmDesc> descs;
+  for (const int layout : {0, 1, 2, 3, 4, 7, 16}) {
+    descs.push_back(plain(GemmElement::F32, 75, 64, 1100, layout));
+    descs.push_back(plain(GemmElement::F64, 75, 33, 40, layout));
+    for (std::size_t i = descs.size() - 2; i < descs.size(); ++i) descs[i].skipsEmpty = true;
+    descs.push_back(descs.back());
+    descs.back().addToC = true;
+  }
+  std::vector<GemmPlan> plans;
+  for (const GemmDesc& desc : descs) plans.push_back(planGemm(desc, target_->shape()));
+  const GemmProgram program(plans, *target_);
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    for (int pattern = 0; pattern < 4; ++pattern) {
+      const std::string what = "product " + std::to_string(i) + ", pattern " + std::to_string(pattern);
+      const auto check = [&]<class T>(T zero) {
+        Operands<T> operands(descs[i], 2, plans[i]);
+        operands.forEach(descs[i].letters.size(), [&](const std::vector<std::int64_t>& index) {
+          // Letters: rows, columns, sum.
+          if (pattern == 0 && index[0] >= 20 && index[0] != 60) operands.at(0, index) = zero;
+          if (pattern == 1 && index[1] >= 7) operands.at(1, index) = zero;
+          if (pattern == 2 && index[2] >= 21) operands.at(0, index) = operands.at(1, index) = zero;
+          if (pattern == 3) operands.at(0, index) = -zero;
+        });
+        runProduct(program.desc(i), operands, {}, 2);
+        expectProduct(descs[i], operands, {}, target_->shape().hasFma, what);
+      };
+      if (descs[i].element == GemmElement::F32)
+        check(0.0f);
+      else
+        check(0.0);
+    }
+  }
+}
+
 // Attention and mixture-of-experts shapes: letters that merge and letters that do not, in every group.
 TEST_P(GemmOnCpu, BatchesAndManyLetters) {
   const std::int64_t b = 3, h = 2, q = 9, k = 11, d = 5;
