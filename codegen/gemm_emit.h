@@ -57,8 +57,6 @@ class VectorBuilder {
   llvm::Value* at(llvm::Value* base, llvm::Value* index);
   // Only the first `count` lanes are read or written; the others read as zero.
   llvm::Value* load(llvm::Value* address, std::int64_t count, bool aligned = false);
-  // Zeros if `condition` (one bit) does not hold; the address is readable either way.
-  llvm::Value* loadIf(llvm::Value* condition, llvm::Value* address, std::int64_t count);
   void store(llvm::Value* value, llvm::Value* address, std::int64_t count, bool aligned = false);
   llvm::Value* loadElement(llvm::Value* address);
   void storeElement(llvm::Value* value, llvm::Value* address);

@@ -52,14 +52,6 @@ Value* VectorBuilder::load(Value* address, std::int64_t count, bool aligned) {
   return builder_.CreateShuffleVector(piece, llvm::Constant::getNullValue(shortType), lanes);
 }
 
-Value* VectorBuilder::loadIf(Value* condition, Value* address, std::int64_t count) {
-  if (!shape_.hasMaskedLoads) return builder_.CreateSelect(condition, load(address, count), zero());
-  Value* lanes = builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), condition);
-  if (count < lanes_) lanes = builder_.CreateAnd(lanes, mask(count));
-  return builder_.CreateMaskedLoad(vectorType_, address, llvm::Align(static_cast<std::uint64_t>(bytes_)), lanes,
-                                   zero());
-}
-
 void VectorBuilder::store(Value* value, Value* address, std::int64_t count, bool aligned) {
   const llvm::Align align(static_cast<std::uint64_t>(aligned ? lanes_ * bytes_ : bytes_));
   if (count >= lanes_) {
@@ -166,10 +158,11 @@ class KernelEmitter {
     readStrides();
     placeRows();
     const std::vector<Value*> initial = initialTile();
+    llvm::BasicBlock* start = builder_.GetInsertBlock();
     builder_.CreateCondBr(builder_.CreateICmpSGT(argument(0), builder_.getInt64(0)), loop, finish);
-    const std::vector<Value*> summed = emitSteps(entry, loop, finish, initial);
+    const std::vector<Value*> summed = emitSteps(start, loop, finish, initial);
     builder_.SetInsertPoint(finish);
-    const std::vector<Value*> result = merge(entry, initial, loop, summed);
+    const std::vector<Value*> result = merge(start, initial, loop, summed);
     // Read once more, so that the addresses of the tile are found again and hold no registers during the loop.
     strideCRow_ = readStride(3, /*again=*/true);
     storeTile(result);
@@ -240,13 +233,19 @@ class KernelEmitter {
     }
   }
 
-  // What is there if it is added to, else zeros. One load either way: a branch would double every value of the tile.
+  // What is there if it is added to, else zeros. A branch, although it doubles every value of the tile: a load under a
+  // false mask waits for memory all the same, and where the sum is short nothing hides that.
   std::vector<Value*> initialTile() {
-    Value* accumulates = builder_.CreateICmpNE(argument(4), builder_.getInt64(0));
+    llvm::BasicBlock* entry = builder_.GetInsertBlock();
+    llvm::BasicBlock* read = llvm::BasicBlock::Create(builder_.getContext(), "read", function_, entry->getNextNode());
+    llvm::BasicBlock* start = llvm::BasicBlock::Create(builder_.getContext(), "start", function_, read->getNextNode());
+    builder_.CreateCondBr(builder_.CreateICmpNE(argument(4), builder_.getInt64(0)), read, start);
+    builder_.SetInsertPoint(read);
     std::vector<Value*> tile;
-    forEachOfTile(
-        [&](Value* address, std::int64_t lanes) { tile.push_back(vectors_.loadIf(accumulates, address, lanes)); });
-    return tile;
+    forEachOfTile([&](Value* address, std::int64_t lanes) { tile.push_back(vectors_.load(address, lanes)); });
+    builder_.CreateBr(start);
+    builder_.SetInsertPoint(start);
+    return merge(entry, std::vector<Value*>(tile.size(), vectors_.zero()), read, tile);
   }
 
   void storeTile(const std::vector<Value*>& tile) {
