@@ -2,17 +2,11 @@
 #include "driver/enclosing.h"
 
 #include "frontend/parse.h"
+#include "support/overloaded.h"
 
 namespace gshard {
 
 namespace {
-
-template <class... Arms>
-struct Overloaded : Arms... {
-  using Arms::operator()...;
-};
-template <class... Arms>
-Overloaded(Arms...) -> Overloaded<Arms...>;
 
 std::string nameOf(const ast::Let& let) {
   return let.names.empty() ? "" : let.names[0].text;

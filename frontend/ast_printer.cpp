@@ -2,6 +2,7 @@
 // so that a test sees precedence; see ast_printer.h. The forms as written, for messages, are in expr_printer.cpp.
 #include "frontend/ast_printer.h"
 
+#include "support/overloaded.h"
 #include "support/text.h"
 
 namespace gshard {
@@ -9,13 +10,6 @@ namespace gshard {
 using namespace ast;
 
 namespace {
-
-template <class... Arms>
-struct Overloaded : Arms... {
-  using Arms::operator()...;
-};
-template <class... Arms>
-Overloaded(Arms...) -> Overloaded<Arms...>;
 
 std::string dotted(const DottedName& name) {
   std::vector<std::string> parts;
@@ -86,7 +80,7 @@ std::string sexpr(const Expr& expr) {
           [](const IntLiteral& e) { return std::to_string(e.value); },
           [](const FloatLiteral& e) { return formatNumber(e.value); },
           [](const BoolLiteral& e) -> std::string { return e.value ? "true" : "false"; },
-          [](const StringLiteral& e) { return quoted(e.value); },
+          [](const StringLiteral& e) { return gshard::quoted(e.value); },
           [](const NoneLiteral&) -> std::string { return "none"; },
           [](const NameRef& e) { return e.name; },
           [](const Member& e) { return sexpr(*e.object) + "." + e.name.text; },

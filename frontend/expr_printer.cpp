@@ -1,6 +1,7 @@
 // Expressions, types and annotations as one would write them: single spaces, parentheses only where needed. For
 // messages and for the annotations in the tree of ast_printer.cpp.
 #include "frontend/ast_printer.h"
+#include "support/overloaded.h"
 #include "support/text.h"
 
 namespace gshard {
@@ -8,13 +9,6 @@ namespace gshard {
 using namespace ast;
 
 namespace {
-
-template <class... Arms>
-struct Overloaded : Arms... {
-  using Arms::operator()...;
-};
-template <class... Arms>
-Overloaded(Arms...) -> Overloaded<Arms...>;
 
 // Binding strengths of design.md section 2, tightest highest.
 enum Strength { kAnnotation, kRange, kOr, kAnd, kNot, kCompare, kAdd, kMul, kNegate, kPow, kPostfix };
@@ -53,7 +47,7 @@ std::string listed(const std::vector<ExprPtr>& elements) {
   return gshard::join(parts, ", ");
 }
 
-std::string item(const IndexItem& item) {
+std::string indexText(const IndexItem& item) {
   if (!item.isSlice) return written(*item.index, kRange);
   std::string text =
       (item.low ? written(*item.low, kRange) : "") + ":" + (item.high ? written(*item.high, kRange) : "");
@@ -88,7 +82,7 @@ std::string bare(const Expr& expr) {
           [](const IntLiteral& e) { return std::to_string(e.value); },
           [](const FloatLiteral& e) { return formatNumber(e.value); },
           [](const BoolLiteral& e) -> std::string { return e.value ? "true" : "false"; },
-          [](const StringLiteral& e) { return quoted(e.value); },
+          [](const StringLiteral& e) { return gshard::quoted(e.value); },
           [](const NoneLiteral&) -> std::string { return "none"; },
           [](const NameRef& e) { return e.name; },
           [](const Member& e) { return written(*e.object, kPostfix) + "." + e.name.text; },
@@ -99,7 +93,7 @@ std::string bare(const Expr& expr) {
           },
           [](const Index& e) {
             std::vector<std::string> parts;
-            for (const IndexItem& one : e.items) parts.push_back(item(one));
+            for (const IndexItem& one : e.items) parts.push_back(indexText(one));
             return written(*e.object, kPostfix) + "[" + gshard::join(parts, ", ") + "]";
           },
           [](const Unary& e) {

@@ -2,9 +2,9 @@
 // for its vjp. Everything particular to an op is in its OpDef.
 #include "ir/autodiff.h"
 
-#include "ir/arms.h"
 #include "ir/op_table.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 
 namespace gshard {
 
@@ -76,11 +76,11 @@ class Differentiation {
     }
     if (!any || !wantsAny) return;
     const OpDef& def = opDef(op.kind);
-    std::visit(Arms{[&](const Vjp& rule) { applyVjp(op, rule, wanted, resultGradients); },
-                    [&](const NotDifferentiable& rule) {
-                      GSHARD_CHECK(false, "a gradient is asked for through `" + std::string(*def.name) +
-                                              "`: " + std::string(*rule.reason));
-                    }},
+    std::visit(Overloaded{[&](const Vjp& rule) { applyVjp(op, rule, wanted, resultGradients); },
+                          [&](const NotDifferentiable& rule) {
+                            GSHARD_CHECK(false, "a gradient is asked for through `" + std::string(*def.name) +
+                                                    "`: " + std::string(*rule.reason));
+                          }},
                *def.gradient);
   }
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "ir/arms.h"
+#include "support/overloaded.h"
 
 namespace gshard {
 
@@ -52,7 +52,7 @@ static void appendLiteral(std::string& key, const Literal& literal) {
 
 static void appendAttribute(std::string& key, const Attribute& attribute) {
   appendSize(key, attribute.index());
-  std::visit(Arms{
+  std::visit(Overloaded{
                  [&](std::int64_t value) { appendNumber(key, value); },
                  [&](double value) { appendNumber(key, std::bit_cast<std::int64_t>(value)); },
                  [&](bool value) { appendNumber(key, value ? 1 : 0); },

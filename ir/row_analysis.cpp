@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ir/arms.h"
 #include "ir/op_table.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 
 namespace gshard {
 

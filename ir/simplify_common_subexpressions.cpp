@@ -5,10 +5,10 @@
 #include <bit>
 #include <map>
 
-#include "ir/arms.h"
 #include "ir/passes.h"
 #include "ir/rewrite.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 
 namespace gshard {
 
@@ -29,19 +29,19 @@ class Hash {
 };
 
 void addAttribute(Hash& hash, const Attribute& attribute) {
-  std::visit(Arms{[&](std::int64_t v) { hash.add(static_cast<std::uint64_t>(v)); },
-                  [&](double v) { hash.add(std::bit_cast<std::uint64_t>(v)); },
-                  [&](bool v) { hash.add(std::uint64_t{v}); }, [&](const std::string& v) { hash.add(v); },
-                  [&](const std::vector<std::int64_t>& v) {
-                    hash.add(v.size());
-                    for (const std::int64_t item : v) hash.add(static_cast<std::uint64_t>(item));
-                  },
-                  [&](DType v) { hash.add(static_cast<std::uint64_t>(v)); },
-                  [&](const std::vector<AxisRef>& v) { hash.add(v.size()); }, [&](const Annotation&) {},
-                  [&](const Literal& v) {
-                    for (const std::int64_t item : v.ints) hash.add(static_cast<std::uint64_t>(item));
-                    for (const double item : v.floats) hash.add(std::bit_cast<std::uint64_t>(item));
-                  }},
+  std::visit(Overloaded{[&](std::int64_t v) { hash.add(static_cast<std::uint64_t>(v)); },
+                        [&](double v) { hash.add(std::bit_cast<std::uint64_t>(v)); },
+                        [&](bool v) { hash.add(std::uint64_t{v}); }, [&](const std::string& v) { hash.add(v); },
+                        [&](const std::vector<std::int64_t>& v) {
+                          hash.add(v.size());
+                          for (const std::int64_t item : v) hash.add(static_cast<std::uint64_t>(item));
+                        },
+                        [&](DType v) { hash.add(static_cast<std::uint64_t>(v)); },
+                        [&](const std::vector<AxisRef>& v) { hash.add(v.size()); }, [&](const Annotation&) {},
+                        [&](const Literal& v) {
+                          for (const std::int64_t item : v.ints) hash.add(static_cast<std::uint64_t>(item));
+                          for (const double item : v.floats) hash.add(std::bit_cast<std::uint64_t>(item));
+                        }},
              attribute);
 }
 

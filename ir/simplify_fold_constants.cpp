@@ -3,13 +3,13 @@
 // kept only where one number says all elements.
 #include <bit>
 
-#include "ir/arms.h"
 #include "ir/evaluator.h"
 #include "ir/op_table.h"
 #include "ir/passes.h"
 #include "ir/rewrite.h"
 #include "ir/scalar_functions.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 
 namespace gshard {
 
@@ -78,17 +78,18 @@ class ConstantFolding {
     if (elements > kMostDenseElements) return false;
     const bool rounds = isFloat(type(op.operands[0]).dtype);
     return std::visit(
-        Arms{[&](const LowerMap&) { return !mayFailOn(op); }, [&](const LowerContract&) { return !rounds; },
-             [&](const LowerReduce&) { return !rounds; }, [&](const LowerArgReduce&) { return true; },
-             [&](const LowerScan&) { return !rounds; }, [&](const LowerSort&) { return true; },
-             [&](const LowerMove&) { return true; }, [&](const LowerAlias&) { return op.kind != OpKind::Annotate; },
-             [&](const LowerGenerate&) { return false; },
-             [&](const LowerGather&) { return false; },  // may fail while running
-             [&](const LowerScatter&) { return false; }, [&](const LowerWindowRead&) { return false; },
-             [&](const LowerWindowWrite&) { return false; }, [&](const LowerDispatch&) { return false; },
-             [&](const LowerGatherSlots&) { return false; }, [&](const LowerCombine&) { return false; },
-             [&](const LowerRoute&) { return false; }, [&](const LowerCollective&) { return false; },
-             [&](const LowerLocalCopy&) { return false; }},
+        Overloaded{[&](const LowerMap&) { return !mayFailOn(op); }, [&](const LowerContract&) { return !rounds; },
+                   [&](const LowerReduce&) { return !rounds; }, [&](const LowerArgReduce&) { return true; },
+                   [&](const LowerScan&) { return !rounds; }, [&](const LowerSort&) { return true; },
+                   [&](const LowerMove&) { return true; },
+                   [&](const LowerAlias&) { return op.kind != OpKind::Annotate; },
+                   [&](const LowerGenerate&) { return false; },
+                   [&](const LowerGather&) { return false; },  // may fail while running
+                   [&](const LowerScatter&) { return false; }, [&](const LowerWindowRead&) { return false; },
+                   [&](const LowerWindowWrite&) { return false; }, [&](const LowerDispatch&) { return false; },
+                   [&](const LowerGatherSlots&) { return false; }, [&](const LowerCombine&) { return false; },
+                   [&](const LowerRoute&) { return false; }, [&](const LowerCollective&) { return false; },
+                   [&](const LowerLocalCopy&) { return false; }},
         *opDef(op.kind).lower);
   }
 

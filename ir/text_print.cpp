@@ -14,12 +14,12 @@ namespace {
 bool isNameStart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-bool isNamePart(char c) {
+bool isPlainNamePart(char c) {
   return isNameStart(c) || (c >= '0' && c <= '9') || c == '.';
 }
 
 std::string printName(const std::string& name) {
-  const bool plain = !name.empty() && isNameStart(name[0]) && std::all_of(name.begin(), name.end(), isNamePart);
+  const bool plain = !name.empty() && isNameStart(name[0]) && std::all_of(name.begin(), name.end(), isPlainNamePart);
   return plain ? name : quoted(name);
 }
 
@@ -41,7 +41,7 @@ class Names {
   void define(const Function& function, ValueId id) {
     if (id.index >= names_.size()) return;
     std::string base;
-    for (const char c : function.value(id).name) base += isNamePart(c) ? c : '_';
+    for (const char c : function.value(id).name) base += isPlainNamePart(c) ? c : '_';
     if (base.empty()) {
       names_[id.index] = std::to_string(unnamed_++);
       return;

@@ -14,7 +14,7 @@
 namespace gshard {
 
 namespace {
-using Fault = std::optional<std::string>;
+using Complaint = std::optional<std::string>;
 
 bool holds(AttrKind kind, const Attribute& value) {
   return value.index() == static_cast<std::size_t>(kind);
@@ -33,48 +33,48 @@ class FunctionVerifier {
   FunctionVerifier(const Module& module, const Function& function, Form form, KnownOps& known)
       : module_(module), function_(function), form_(form), known_(known), signatures_(function, known.values) {}
 
-  Fault run() {
+  Complaint run() {
     defined_.assign(function_.values.size(), false);
     for (const Argument& argument : function_.arguments) {
-      if (Fault fault = checkArgument(argument)) return "argument `" + argument.name + "`: " + *fault;
+      if (Complaint fault = checkArgument(argument)) return "argument `" + argument.name + "`: " + *fault;
     }
     for (std::size_t i = 0; i < function_.ops.size(); ++i) {
-      if (Fault fault = checkOp(function_.ops[i])) {
+      if (Complaint fault = checkOp(function_.ops[i])) {
         return "op " + std::to_string(i) + " `" + printOp(module_, function_, function_.ops[i]) + "`: " + *fault;
       }
     }
     for (const Result& result : function_.results) {
-      if (Fault fault = checkResult(result)) return "result `" + result.name + "`: " + *fault;
+      if (Complaint fault = checkResult(result)) return "result `" + result.name + "`: " + *fault;
     }
     return std::nullopt;
   }
 
  private:
-  Fault define(ValueId id) {
+  Complaint define(ValueId id) {
     if (id.index >= function_.values.size()) return "a result that is no value of the function";
     if (defined_[id.index]) return "value " + std::to_string(id.index) + " is defined twice";
     defined_[id.index] = true;
     const auto number = static_cast<std::size_t>(signatures_.number(id));
     if (number < known_.checkedValues.size() && known_.checkedValues[number]) return std::nullopt;
-    if (Fault fault = checkValue(function_.value(id))) return fault;
+    if (Complaint fault = checkValue(function_.value(id))) return fault;
     if (number >= known_.checkedValues.size()) known_.checkedValues.resize(number + 1, false);
     known_.checkedValues[number] = true;
     return std::nullopt;
   }
 
-  Fault checkValue(const Value& value) const {
+  Complaint checkValue(const Value& value) const {
     for (const std::int64_t size : value.type.shape) {
       if (size < 0) return "`" + printType(value.type) + "` has a negative size";
     }
     if (value.rowDim >= value.type.rank())
       return "`row` names dim " + std::to_string(value.rowDim) + " of `" + printType(value.type) + "`";
     if (value.sharding) return checkSharding(module_.mesh, value.type, *value.sharding);
-    return form_ == Form::Spmd ? Fault("a value without a sharding") : std::nullopt;
+    return form_ == Form::Spmd ? Complaint("a value without a sharding") : std::nullopt;
   }
 
   template <class Declarations>
-  Fault checkDeclared(const Declarations& list, std::int64_t index, const std::string& name, ValueId id,
-                      const char* what) const {
+  Complaint checkDeclared(const Declarations& list, std::int64_t index, const std::string& name, ValueId id,
+                          const char* what) const {
     if (index < 0 || index >= static_cast<std::int64_t>(list.size()))
       return "names no " + std::string(what) + " of the module";
     const auto& declared = list[static_cast<std::size_t>(index)];
@@ -87,11 +87,11 @@ class FunctionVerifier {
     return std::nullopt;
   }
 
-  Fault checkArgument(const Argument& argument) {
-    if (Fault fault = define(argument.value)) return fault;
+  Complaint checkArgument(const Argument& argument) {
+    if (Complaint fault = define(argument.value)) return fault;
     const Value& value = function_.value(argument.value);
     if (argument.annotation) {
-      if (Fault fault = checkSharding(module_.mesh, value.type, argument.annotation->sharding)) return fault;
+      if (Complaint fault = checkSharding(module_.mesh, value.type, argument.annotation->sharding)) return fault;
     }
     const bool mayBePartial = argument.kind == ArgumentKind::Accumulator;
     if (value.sharding && !value.sharding->partial.empty() && !mayBePartial && form_ == Form::Spmd) return "is partial";
@@ -104,21 +104,21 @@ class FunctionVerifier {
         return checkDeclared(module_.states, argument.index, argument.name, argument.value, "state");
       case ArgumentKind::Step:
       case ArgumentKind::Steps:
-        return value.type == Type{DType::I32, {}} ? std::nullopt : Fault("is no scalar i32");
+        return value.type == Type{DType::I32, {}} ? std::nullopt : Complaint("is no scalar i32");
       case ArgumentKind::Setting: {
         const bool known = argument.index >= 0 && argument.index < static_cast<std::int64_t>(module_.settings.size());
         if (!known) return "names no setting of the module";
         const DType dtype = module_.settings[static_cast<std::size_t>(argument.index)].dtype;
-        return value.type == Type{dtype, {}} ? std::nullopt : Fault("is no scalar of the setting's dtype");
+        return value.type == Type{dtype, {}} ? std::nullopt : Complaint("is no scalar of the setting's dtype");
       }
       case ArgumentKind::Accumulator:
-        return argument.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
+        return argument.index >= 0 ? std::nullopt : Complaint("an accumulator without a number");
     }
     GSHARD_UNREACHABLE("ArgumentKind");
   }
 
-  Fault checkResult(const Result& result) const {
-    if (Fault fault = checkKnown(result.value)) return fault;
+  Complaint checkResult(const Result& result) const {
+    if (Complaint fault = checkKnown(result.value)) return fault;
     const Value& value = function_.value(result.value);
     const bool mayBePartial = result.kind == ResultKind::Accumulator;
     if (form_ == Form::Spmd && !mayBePartial && !value.sharding->partial.empty()) return "is partial";
@@ -131,17 +131,17 @@ class FunctionVerifier {
       case ResultKind::State:
         return checkDeclared(module_.states, result.index, result.name, result.value, "state");
       case ResultKind::Accumulator:
-        return result.index >= 0 ? std::nullopt : Fault("an accumulator without a number");
+        return result.index >= 0 ? std::nullopt : Complaint("an accumulator without a number");
     }
     GSHARD_UNREACHABLE("ResultKind");
   }
 
-  Fault checkKnown(ValueId id) const {
+  Complaint checkKnown(ValueId id) const {
     if (id.index < defined_.size() && defined_[id.index]) return std::nullopt;
     return "uses value " + std::to_string(id.index) + ", which is not defined before";
   }
 
-  Fault checkAttributes(const Op& op, const OpDef& def) const {
+  Complaint checkAttributes(const Op& op, const OpDef& def) const {
     for (const AttrSpec& spec : *def.attributes) {
       const Attribute* value = op.attributes.find(spec.name);
       if (value == nullptr && !spec.optional) return "attribute `" + std::string(spec.name) + "` is missing";
@@ -161,28 +161,28 @@ class FunctionVerifier {
     return std::nullopt;
   }
 
-  Fault checkOp(const Op& op) {
+  Complaint checkOp(const Op& op) {
     const OpDef& def = opDef(op.kind);
     for (const ValueId operand : op.operands) {
-      if (Fault fault = checkKnown(operand)) return fault;
+      if (Complaint fault = checkKnown(operand)) return fault;
     }
     const int count = static_cast<int>(op.operands.size());
     if (count < (*def.operands).least || ((*def.operands).most >= 0 && count > (*def.operands).most))
       return "a wrong number of operands";
     for (const ValueId result : op.results) {
-      if (Fault fault = define(result)) return fault;
+      if (Complaint fault = define(result)) return fault;
     }
     signature_.clear();
     signatures_.append(signature_, op);
     if (known_.signatures.contains(signature_)) return std::nullopt;
-    if (Fault fault = checkMeaning(op, def)) return fault;
+    if (Complaint fault = checkMeaning(op, def)) return fault;
     known_.signatures.insert(signature_);
     return std::nullopt;
   }
 
   // What depends on the op's signature alone.
-  Fault checkMeaning(const Op& op, const OpDef& def) const {
-    if (Fault fault = checkAttributes(op, def)) return fault;
+  Complaint checkMeaning(const Op& op, const OpDef& def) const {
+    if (Complaint fault = checkAttributes(op, def)) return fault;
     if (form_ == Form::Global && isSpmdOnly(op.kind)) return "it exists in SPMD form only";
     CollectingSink sink;
     const OpView view(module_, function_, op);
@@ -207,17 +207,18 @@ class FunctionVerifier {
 };
 
 template <class Declarations>
-Fault checkDeclarations(const Module& module, const Declarations& list, Form form) {
+Complaint checkDeclarations(const Module& module, const Declarations& list, Form form) {
   for (const auto& each : list) {
     if (each.annotation) {
-      if (Fault fault = checkSharding(module.mesh, each.type, each.annotation->sharding))
+      if (Complaint fault = checkSharding(module.mesh, each.type, each.annotation->sharding))
         return "`" + each.name + "`: " + *fault;
     }
     if (!each.sharding) {
       if (form == Form::Spmd) return "`" + each.name + "` has no sharding";
       continue;
     }
-    if (Fault fault = checkSharding(module.mesh, each.type, *each.sharding)) return "`" + each.name + "`: " + *fault;
+    if (Complaint fault = checkSharding(module.mesh, each.type, *each.sharding))
+      return "`" + each.name + "`: " + *fault;
     if (!each.sharding->partial.empty()) return "`" + each.name + "` is partial";
   }
   return std::nullopt;
@@ -225,11 +226,11 @@ Fault checkDeclarations(const Module& module, const Declarations& list, Form for
 }  // namespace
 
 std::optional<std::string> verify(const Module& module, Form form) {
-  if (Fault fault = checkDeclarations(module, module.parameters, form)) return "parameter " + *fault;
-  if (Fault fault = checkDeclarations(module, module.states, form)) return "state " + *fault;
+  if (Complaint fault = checkDeclarations(module, module.parameters, form)) return "parameter " + *fault;
+  if (Complaint fault = checkDeclarations(module, module.states, form)) return "state " + *fault;
   KnownOps known;
   for (const Function& function : module.functions) {
-    if (Fault fault = FunctionVerifier(module, function, form, known).run())
+    if (Complaint fault = FunctionVerifier(module, function, form, known).run())
       return "func @" + function.name + ": " + *fault;
   }
   return std::nullopt;

@@ -10,7 +10,7 @@
 namespace gshard {
 
 namespace {
-using Fault = std::optional<std::string>;
+using Complaint = std::optional<std::string>;
 using Axes = std::vector<AxisRef>;
 
 std::optional<Reduction> partialOver(const Sharding& sharding, const AxisRef& piece) {
@@ -30,15 +30,16 @@ class TileRule {
  public:
   explicit TileRule(const OpView& op) : op_(op), factors_(factorsOf(op)), axes_(factors_.factors.size()) {}
 
-  Fault check() {
+  Complaint check() {
     for (std::size_t i = 0; i < factors_.operands.size(); ++i) {
-      if (Fault fault = assign(op_.op().operands[i], factors_.operands[i], "operand " + std::to_string(i)))
+      if (Complaint fault = assign(op_.op().operands[i], factors_.operands[i], "operand " + std::to_string(i)))
         return fault;
     }
     for (std::size_t i = 0; i < factors_.results.size(); ++i) {
-      if (Fault fault = assign(op_.op().results[i], factors_.results[i], "result " + std::to_string(i))) return fault;
+      if (Complaint fault = assign(op_.op().results[i], factors_.results[i], "result " + std::to_string(i)))
+        return fault;
     }
-    if (Fault fault = checkKinds()) return fault;
+    if (Complaint fault = checkKinds()) return fault;
     return checkPartials();
   }
 
@@ -51,7 +52,7 @@ class TileRule {
   }
 
   // Axes of each factor, the same wherever it occurs.
-  Fault assign(ValueId id, const OpFactors::DimFactors& dims, const std::string& what) {
+  Complaint assign(ValueId id, const OpFactors::DimFactors& dims, const std::string& what) {
     const Sharding& sharding = shardingOf(id);
     for (std::size_t dim = 0; dim < dims.size(); ++dim) {
       const std::string place = what + " dim " + std::to_string(dim);
@@ -71,7 +72,7 @@ class TileRule {
     return std::nullopt;
   }
 
-  Fault checkKinds() const {
+  Complaint checkKinds() const {
     Axes used;
     for (std::size_t f = 0; f < factors_.factors.size(); ++f) {
       const Factor& factor = factors_.factors[f];
@@ -96,7 +97,7 @@ class TileRule {
     return std::nullopt;
   }
 
-  Fault checkPartials() const {
+  Complaint checkPartials() const {
     AxisPieces pieces;
     for (const std::optional<Axes>& axes : axes_) {
       if (axes) pieces.add(*axes);
@@ -107,12 +108,12 @@ class TileRule {
     for (const ValueId id : op_.op().operands) addPartials(id);
     for (const ValueId id : op_.op().results) addPartials(id);
     for (const AxisRef& piece : pieces.all()) {
-      if (Fault fault = checkPiece(piece)) return "over `" + printAxisRef(op_.mesh(), piece) + "`: " + *fault;
+      if (Complaint fault = checkPiece(piece)) return "over `" + printAxisRef(op_.mesh(), piece) + "`: " + *fault;
     }
     return std::nullopt;
   }
 
-  Fault checkPiece(const AxisRef& piece) const {
+  Complaint checkPiece(const AxisRef& piece) const {
     std::vector<std::optional<Reduction>> operands;
     bool anyPartial = false;
     for (const ValueId id : op_.op().operands) {
@@ -142,7 +143,7 @@ class TileRule {
     return checkResults(piece, leavesPending ? std::optional(factor.reduction) : std::nullopt, split);
   }
 
-  Fault checkResults(const AxisRef& piece, std::optional<Reduction> reduction, int split) const {
+  Complaint checkResults(const AxisRef& piece, std::optional<Reduction> reduction, int split) const {
     for (std::size_t i = 0; i < op_.op().results.size(); ++i) {
       const std::optional<Reduction> is = partialOver(shardingOf(op_.op().results[i]), piece);
       const bool keepsFactor = split >= 0 && hasFactor(factors_.results[i], split);

@@ -8,7 +8,7 @@ namespace gshard {
 namespace {
 
 // Ops that make a tensor out of nothing, or of one element.
-bool isGenerator(const Function& function, const Op& op) {
+bool isGeneratedTensor(const Function& function, const Op& op) {
   if (op.results.size() != 1 || function.type(op.results[0]).isScalar()) return false;
   if (op.operands.empty()) return true;
   return isMove(op.kind) && op.operands.size() == 1 && function.type(op.operands[0]).isScalar();
@@ -20,7 +20,7 @@ void cloneIn(Function& function) {
                                       -1);  // per value: its op, while it has uses to give copies to
   std::vector<std::vector<Op>> copies(function.ops.size());
   for (std::size_t i = 0; i < function.ops.size(); ++i) {
-    if (isGenerator(function, function.ops[i]))
+    if (isGeneratedTensor(function, function.ops[i]))
       generator[function.ops[i].results[0].index] = static_cast<std::int64_t>(i);
   }
   const auto redirect = [&](ValueId& use) {

@@ -11,7 +11,7 @@ namespace gshard {
 
 namespace {
 
-struct Group {
+struct Waiting {
   OpKind kind;
   Attributes attributes;
   DType dtype = DType::F32;
@@ -34,7 +34,7 @@ bool combines(const Op& op) {
          (op.kind == OpKind::AllReduce || op.kind == OpKind::ReduceScatter || op.kind == OpKind::AllGather);
 }
 
-Op combined(Group group) {
+Op combined(Waiting group) {
   Op op = std::move(group.members.front());
   if (group.members.size() == 1) return op;
   for (std::size_t i = 1; i < group.members.size(); ++i) {
@@ -47,7 +47,7 @@ Op combined(Group group) {
   return op;
 }
 
-bool uses(const Op& op, const Group& group) {
+bool uses(const Op& op, const Waiting& group) {
   for (const Op& member : group.members) {
     for (const ValueId result : member.results) {
       if (std::find(op.operands.begin(), op.operands.end(), result) != op.operands.end()) return true;
@@ -92,7 +92,7 @@ class Combiner {
     const std::int64_t bytes = largerSide(function_, op);
     const DType dtype = function_.type(op.operands[0]).dtype;
     for (std::size_t g = 0; g < waiting_.size(); ++g) {
-      Group& group = waiting_[g];
+      Waiting& group = waiting_[g];
       if (group.kind != op.kind || group.dtype != dtype || !(group.attributes == op.attributes)) continue;
       if (op.kind != OpKind::AllReduce && group.bytes + bytes > limit_) {
         release(g);
@@ -108,7 +108,7 @@ class Combiner {
 
   Function& function_;
   std::int64_t limit_;
-  std::vector<Group> waiting_;
+  std::vector<Waiting> waiting_;
   std::vector<Op> ops_;
 };
 

@@ -15,7 +15,7 @@ struct Known {
   ValueId value;
 };
 
-bool isGenerator(const Function& function, const Op& op) {
+bool canMerge(const Function& function, const Op& op) {
   if (op.results.size() != 1) return false;
   if (op.operands.empty()) return !isSpmdOnly(op.kind);
   return isMove(op.kind) && op.operands.size() == 1 && function.type(op.operands[0]).isScalar();
@@ -29,7 +29,7 @@ void mergeIn(Function& function) {
   };
   for (Op& op : function.ops) {
     for (ValueId& operand : op.operands) resolve(operand);
-    if (!isGenerator(function, op)) continue;
+    if (!canMerge(function, op)) continue;
     const Value& value = function.value(op.results[0]);
     std::vector<Known>& alike = known[{op.kind, op.operands}];
     bool found = false;

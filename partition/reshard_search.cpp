@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kMaxStates = 10000;
 
 // A state: per dim the atomic pieces in order, and whether the pending reduction is still pending.
-struct State {
+struct SearchState {
   std::vector<std::vector<int>> dims;
   bool pending = false;
-  friend auto operator<=>(const State&, const State&) = default;
+  friend auto operator<=>(const SearchState&, const SearchState&) = default;
 };
 
 // The pieces into which `from` and `to` together cut the axes. Empty when their cuts do not form one chain of divisors.
@@ -58,23 +58,23 @@ class Search {
   // The cheapest list, or nothing when the states run out.
   std::optional<std::vector<ReshardStep>> run();
   const std::vector<PartialAxis>& pending() const { return pending_; }
-  State stateOf(const Sharding& sharding, bool pending) const;
-  Sharding shardingOf(const State& state) const;
+  SearchState stateOf(const Sharding& sharding, bool pending) const;
+  Sharding shardingOf(const SearchState& state) const;
 
  private:
-  using Edges = std::vector<std::pair<State, ReshardStep>>;
+  using Edges = std::vector<std::pair<SearchState, ReshardStep>>;
 
   std::vector<AxisRef> refsOf(std::span<const int> pieces) const;
   std::int64_t product(std::span<const int> pieces) const;
   bool nests(std::size_t dim, const std::vector<int>& list, std::size_t minor) const;
-  std::set<int> usedPieces(const State& state) const;
-  void add(Edges& edges, OpKind kind, const State& before, State after, std::span<const int> axes, std::int64_t dim,
-           std::int64_t otherDim) const;
-  void addReductions(const State& state, Edges& edges) const;
-  void addSlices(const State& state, Edges& edges) const;
-  void addGathersAndAllToAlls(const State& state, Edges& edges) const;
-  void addPermutes(const State& state, Edges& edges) const;
-  Edges edgesOf(const State& state) const;
+  std::set<int> usedPieces(const SearchState& state) const;
+  void add(Edges& edges, OpKind kind, const SearchState& before, SearchState after, std::span<const int> axes,
+           std::int64_t dim, std::int64_t otherDim) const;
+  void addReductions(const SearchState& state, Edges& edges) const;
+  void addSlices(const SearchState& state, Edges& edges) const;
+  void addGathersAndAllToAlls(const SearchState& state, Edges& edges) const;
+  void addPermutes(const SearchState& state, Edges& edges) const;
+  Edges edgesOf(const SearchState& state) const;
 
   const Mesh& mesh_;
   const Type& type_;
@@ -84,8 +84,8 @@ class Search {
   std::vector<PartialAxis> pending_;
 };
 
-State Search::stateOf(const Sharding& sharding, bool pending) const {
-  State state;
+SearchState Search::stateOf(const Sharding& sharding, bool pending) const {
+  SearchState state;
   state.pending = pending;
   for (const auto& dim : sharding.dims) {
     std::vector<int>& list = state.dims.emplace_back();
@@ -120,7 +120,7 @@ std::int64_t Search::product(std::span<const int> pieces) const {
   return result;
 }
 
-Sharding Search::shardingOf(const State& state) const {
+Sharding Search::shardingOf(const SearchState& state) const {
   Sharding sharding;
   for (const auto& dim : state.dims) sharding.dims.push_back(refsOf(dim));
   sharding.partial = to_.partial;
@@ -133,7 +133,7 @@ bool Search::nests(std::size_t dim, const std::vector<int>& list, std::size_t mi
   return tilesNest(type_.shape[dim], product(std::span(list).first(major)), product(std::span(list).subspan(major)));
 }
 
-std::set<int> Search::usedPieces(const State& state) const {
+std::set<int> Search::usedPieces(const SearchState& state) const {
   std::set<int> used;
   for (const auto& dim : state.dims) used.insert(dim.begin(), dim.end());
   const auto mark = [&](const PartialAxis& partial) {
@@ -146,7 +146,7 @@ std::set<int> Search::usedPieces(const State& state) const {
   return used;
 }
 
-void Search::add(Edges& edges, OpKind kind, const State& before, State after, std::span<const int> axes,
+void Search::add(Edges& edges, OpKind kind, const SearchState& before, SearchState after, std::span<const int> axes,
                  std::int64_t dim, std::int64_t otherDim) const {
   ReshardStep step;
   step.kind = kind;
@@ -164,7 +164,7 @@ void Search::add(Edges& edges, OpKind kind, const State& before, State after, st
 }
 
 // While a reduction is pending the only moves are the ones that complete it, in one step over all its axes.
-void Search::addReductions(const State& state, Edges& edges) const {
+void Search::addReductions(const SearchState& state, Edges& edges) const {
   std::vector<AxisRef> axes;
   std::vector<int> pieces;
   for (const PartialAxis& partial : pending_) {
@@ -174,7 +174,7 @@ void Search::addReductions(const State& state, Edges& edges) const {
     }
   }
   const std::int64_t n = productOf(axes);
-  State done = state;
+  SearchState done = state;
   done.pending = false;
 
   ReshardStep all;
@@ -190,14 +190,14 @@ void Search::addReductions(const State& state, Edges& edges) const {
 
   // The group's order in a reduce_scatter is the order of the pieces on the dim: `to` may want any, so try its own
   // order.
-  const State target = stateOf(to_, false);
+  const SearchState target = stateOf(to_, false);
   for (std::size_t dim = 0; dim < state.dims.size(); ++dim) {
     std::vector<int> order;
     for (const int p : target.dims[dim]) {
       if (std::find(pieces.begin(), pieces.end(), p) != pieces.end()) order.push_back(p);
     }
     if (order.size() != pieces.size()) order = pieces;
-    State after = done;
+    SearchState after = done;
     after.dims[dim].insert(after.dims[dim].end(), order.begin(), order.end());
     if (!nests(dim, after.dims[dim], order.size())) continue;
     ReshardStep scatter;
@@ -215,13 +215,13 @@ void Search::addReductions(const State& state, Edges& edges) const {
 }
 
 // Only pieces that the target wants are worth slicing by: one at a time, or all that is missing at the end of a dim.
-void Search::addSlices(const State& state, Edges& edges) const {
+void Search::addSlices(const SearchState& state, Edges& edges) const {
   const std::set<int> used = usedPieces(state);
-  const State target = stateOf(to_, false);
+  const SearchState target = stateOf(to_, false);
   for (std::size_t dim = 0; dim < state.dims.size(); ++dim) {
     for (const int p : target.dims[dim]) {
       if (used.contains(p)) continue;
-      State after = state;
+      SearchState after = state;
       after.dims[dim].push_back(p);
       if (!nests(dim, after.dims[dim], 1)) continue;
       const int axes[] = {p};
@@ -232,24 +232,24 @@ void Search::addSlices(const State& state, Edges& edges) const {
     if (wanted.size() < held.size() + 2 || !std::equal(held.begin(), held.end(), wanted.begin())) continue;
     const std::span<const int> missing = std::span(wanted).subspan(held.size());
     if (std::any_of(missing.begin(), missing.end(), [&](int p) { return used.contains(p); })) continue;
-    State after = state;
+    SearchState after = state;
     after.dims[dim] = wanted;
     if (!nests(dim, wanted, missing.size())) continue;
     add(edges, OpKind::AllSlice, state, std::move(after), missing, static_cast<std::int64_t>(dim), -1);
   }
 }
 
-void Search::addGathersAndAllToAlls(const State& state, Edges& edges) const {
+void Search::addGathersAndAllToAlls(const SearchState& state, Edges& edges) const {
   for (std::size_t dim = 0; dim < state.dims.size(); ++dim) {
     for (std::size_t minor = 1; minor <= state.dims[dim].size(); ++minor) {
       if (!nests(dim, state.dims[dim], minor)) continue;
       const std::vector<int> moved(state.dims[dim].end() - static_cast<std::ptrdiff_t>(minor), state.dims[dim].end());
-      State without = state;
+      SearchState without = state;
       without.dims[dim].resize(state.dims[dim].size() - minor);
       add(edges, OpKind::AllGather, state, without, moved, static_cast<std::int64_t>(dim), -1);
       for (std::size_t other = 0; other < state.dims.size(); ++other) {
         if (other == dim) continue;
-        State after = without;
+        SearchState after = without;
         after.dims[other].insert(after.dims[other].end(), moved.begin(), moved.end());
         if (!nests(other, after.dims[other], minor)) continue;
         add(edges, OpKind::AllToAll, state, std::move(after), moved, static_cast<std::int64_t>(other),
@@ -260,8 +260,8 @@ void Search::addGathersAndAllToAlls(const State& state, Edges& edges) const {
 }
 
 // A permute goes straight to the target when only the order or choice of axes differs, dim by dim of equal part counts.
-void Search::addPermutes(const State& state, Edges& edges) const {
-  State target = stateOf(to_, false);
+void Search::addPermutes(const SearchState& state, Edges& edges) const {
+  SearchState target = stateOf(to_, false);
   if (state.dims == target.dims) return;
   std::vector<int> axes;
   for (std::size_t dim = 0; dim < state.dims.size(); ++dim) {
@@ -275,7 +275,7 @@ void Search::addPermutes(const State& state, Edges& edges) const {
   add(edges, OpKind::CollectivePermute, state, std::move(target), axes, -1, -1);
 }
 
-Search::Edges Search::edgesOf(const State& state) const {
+Search::Edges Search::edgesOf(const SearchState& state) const {
   Edges edges;
   if (state.pending) {
     addReductions(state, edges);
@@ -290,22 +290,22 @@ Search::Edges Search::edgesOf(const State& state) const {
 std::optional<std::vector<ReshardStep>> Search::run() {
   struct Node {
     ReshardCost cost;
-    std::optional<State> before;
+    std::optional<SearchState> before;
     ReshardStep step;
     bool settled = false;
   };
-  const State start = stateOf(from_, !pending_.empty());
-  const State goal = stateOf(to_, false);
-  std::map<State, Node> nodes;
+  const SearchState start = stateOf(from_, !pending_.empty());
+  const SearchState goal = stateOf(to_, false);
+  std::map<SearchState, Node> nodes;
   nodes[start] = {};
-  std::set<std::pair<ReshardCost, State>> open = {{ReshardCost{}, start}};
+  std::set<std::pair<ReshardCost, SearchState>> open = {{ReshardCost{}, start}};
   while (!open.empty()) {
     const auto [cost, state] = *open.begin();
     open.erase(open.begin());
     nodes[state].settled = true;
     if (state == goal) {
       std::vector<ReshardStep> steps;
-      for (State at = state; nodes[at].before; at = *nodes[at].before) steps.push_back(nodes[at].step);
+      for (SearchState at = state; nodes[at].before; at = *nodes[at].before) steps.push_back(nodes[at].step);
       std::reverse(steps.begin(), steps.end());
       return steps;
     }

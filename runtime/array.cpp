@@ -73,8 +73,8 @@ std::int64_t asInteger(const Array& array, std::int64_t index) {
   return static_cast<std::int64_t>(asDouble(array, index));
 }
 
-static bool endsWith(const std::string& text, std::string_view suffix) {
-  return text.size() >= suffix.size() && std::string_view(text).substr(text.size() - suffix.size()) == suffix;
+bool endsWith(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
 
 static bool startsWith(const Bytes& bytes, std::string_view prefix) {

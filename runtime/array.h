@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,8 @@ std::int64_t checkedCount(const std::vector<std::int64_t>& shape, std::int64_t e
 // The element at a flat index. Integers beyond 2^53 lose bits in `asDouble` only.
 double asDouble(const Array& array, std::int64_t index);
 std::int64_t asInteger(const Array& array, std::int64_t index);
+
+bool endsWith(std::string_view text, std::string_view suffix);
 
 // Reads any supported file, by its content: npy, npz, safetensors, IDX, CSV, each also in gzip; anything else is one
 // flat u8 array. Throws Failure.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/arena_pattern.h"
+#include "runtime/clock.h"
 #include "runtime/failure.h"
 #include "runtime/program_text.h"
 #include "runtime/worker.h"

@@ -1,23 +1,16 @@
 // Running the steps of a function; see device.h.
 #include "runtime/device.h"
 
-#include <time.h>
-
 #include <cstring>
 #include <limits>
 #include <string>
 
+#include "runtime/clock.h"
 #include "runtime/derive_moves.h"
 #include "runtime/gemm_abi.h"
 #include "runtime/placement.h"
 
 namespace gshard {
-
-static double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 void FaultRecorder::record(Fault fault) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -132,10 +125,10 @@ bool Device::runStep(const gshard_rt_step& step, std::int64_t trainingStep) {
         return true;
       }
       if (call.plan >= 0) transport_.note(static_cast<int>(program_.site_count + call.plan), trainingStep);
-      const double begin = now();
+      const double begin = monotonicSeconds();
       times_.compute += begin - mark_;
       const bool done = runCollective(call);
-      mark_ = now();
+      mark_ = monotonicSeconds();
       times_.communication += mark_ - begin;
       return done;
     }
@@ -144,21 +137,21 @@ bool Device::runStep(const gshard_rt_step& step, std::int64_t trainingStep) {
 }
 
 bool Device::run(const gshard_rt_function& function, std::int64_t trainingStep) {
-  mark_ = now();
+  mark_ = monotonicSeconds();
   for (std::int64_t i = 0; i < function.step_count; ++i) {
     if (observers_.empty()) {
       if (!runStep(function.steps[i], trainingStep)) return false;
       continue;
     }
-    const double begin = now();
+    const double begin = monotonicSeconds();
     const double waited = transport_.waitSeconds();
     const std::int64_t received = transport_.bytesReceived();
     if (!runStep(function.steps[i], trainingStep)) return false;
-    const StepObserver::Span span{begin, now(), transport_.waitSeconds() - waited,
+    const StepObserver::Span span{begin, monotonicSeconds(), transport_.waitSeconds() - waited,
                                   transport_.bytesReceived() - received, trainingStep};
     for (StepObserver* observer : observers_) observer->stepDone(*this, function, i, span);
   }
-  times_.compute += now() - mark_;
+  times_.compute += monotonicSeconds() - mark_;
   return true;
 }
 

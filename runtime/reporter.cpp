@@ -13,18 +13,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "runtime/clock.h"
 #include "runtime/failure.h"
 #include "runtime/tile_runs.h"
 
 namespace gshard {
 
 using Json = nlohmann::ordered_json;
-
-double monotonicSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 template <class T>
 static std::string shortest(T value) {

@@ -69,6 +69,4 @@ std::string numberText(double value);
 // Allocates nothing.
 double shortestDouble(ElementType type, const std::byte* value);
 
-double monotonicSeconds();
-
 }  // namespace gshard

@@ -1,23 +1,17 @@
 // Collectives over shared segments; see shared_transport.h.
 #include "runtime/shared_transport.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "runtime/clock.h"
 #include "runtime/failure.h"
 #include "runtime/reduce_kernels.h"
 
 namespace gshard {
-
-static double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 SharedTransport::SharedTransport(int rank, std::vector<std::byte*> bases, std::int64_t arenaBytes, SharedHeader* header)
     : Transport(rank, static_cast<int>(bases.size())),
@@ -121,13 +115,13 @@ bool SharedTransport::meet(const std::vector<int>& group) {
     if (static_cast<std::int32_t>(header_->device(peer)->sequence.load(std::memory_order_acquire) - sequence_) < 0) {
       if (!begun) {
         begun = true;
-        start = now();
+        start = monotonicSeconds();
       }
       if (!waitFor(peer)) return false;
     }
     if (!callsAgree(peer)) return false;
   }
-  if (begun) countWait(now() - start);
+  if (begun) countWait(monotonicSeconds() - start);
   return header_->abortState.load(std::memory_order_relaxed) == 0;
 }
 
@@ -135,11 +129,11 @@ bool SharedTransport::waitFor(int peer) {
   DeviceFlags& own = *header_->device(rank());
   DeviceFlags& other = *header_->device(peer);
   constexpr int kLookAroundMs = 20;
-  const double start = now();
+  const double start = monotonicSeconds();
   own.waiting.store(1, std::memory_order_relaxed);
   while (!awaitSequence(other, sequence_, spins_, kLookAroundMs)) {
     if (header_->abortState.load() != 0) return false;
-    const double waited = now() - start;
+    const double waited = monotonicSeconds() - start;
     if (!processAlive(other.pid.load(std::memory_order_relaxed))) {
       abort(kExitOtherDevice, diagText(diag::DeviceEnded, peer, rank(), label(own.label.load()), own.step.load()));
       return false;

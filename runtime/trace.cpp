@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "runtime/clock.h"
 #include "runtime/failure.h"
 #include "runtime/file_bytes.h"
 #include "runtime/program_text.h"

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/clock.h"
 #include "runtime/failure.h"
 #include "runtime/program_text.h"
 #include "runtime/tile_runs.h"

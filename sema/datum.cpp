@@ -3,16 +3,12 @@
 
 #include "sema/scope.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 #include "support/text.h"
 
 namespace gshard::sema {
 
 namespace {
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-
 std::string printed(const Datum& datum, std::int64_t& room);
 
 // Nested lists share parts and may have more leaves than any text: after `room` items the rest is left out.

@@ -5,15 +5,12 @@
 #include "sema/diagnostics.h"
 #include "sema/elaborator.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 #include "support/text.h"
 
 namespace gshard::sema {
 
 namespace {
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
 constexpr std::int64_t kMostItems = 1'000'000;
 }  // namespace
 

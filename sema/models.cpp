@@ -3,16 +3,10 @@
 #include "sema/diagnostics.h"
 #include "sema/elaborator.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 #include "support/text.h"
 
 namespace gshard::sema {
-
-namespace {
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-}  // namespace
 
 Datum Elaborator::instantiate(const ModelRef& model, std::vector<CallArgument> arguments, SourceRange range) {
   const ast::ModelDecl& decl = *model.decl;

@@ -2,16 +2,10 @@
 #include "sema/diagnostics.h"
 #include "sema/elaborator.h"
 #include "support/check.h"
+#include "support/overloaded.h"
 #include "support/text.h"
 
 namespace gshard::sema {
-
-namespace {
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-}  // namespace
 
 Flow Elaborator::execBlock(const ast::Block& block, Scope& parent) {
   Scope scope(parent.unit(), &parent);

@@ -1,15 +1,10 @@
 // reduce: sum, prod, max, min, any, all over whole dims.
 #include "ir/evaluate_loops.h"
 #include "ir/op_rules.h"
+#include "ir/ops/reduction_of.h"
 #include "support/check.h"
 
 namespace gshard {
-
-static Reduction reductionOf(const OpView& op) {
-  const std::optional<Reduction> reduction = reductionFromName(op.stringAttr("fn"));
-  GSHARD_CHECK(reduction.has_value(), "`" + op.stringAttr("fn") + "` is no reduction");
-  return *reduction;
-}
 
 static std::optional<ResultTypes> inferReduce(const OpView& op, DiagSink& diag) {
   const Type& x = op.operandType(0);

@@ -2,15 +2,10 @@
 // What a scan over parts begins with.
 #include "ir/evaluate_loops.h"
 #include "ir/op_rules.h"
+#include "ir/ops/reduction_of.h"
 #include "support/check.h"
 
 namespace gshard {
-
-static Reduction reductionOf(const OpView& op) {
-  const std::optional<Reduction> reduction = reductionFromName(op.stringAttr("fn"));
-  GSHARD_CHECK(reduction.has_value(), "`" + op.stringAttr("fn") + "` is no reduction");
-  return *reduction;
-}
 
 static std::int64_t reducedDim(const OpView& op) {
   return op.intsAttr("dims").front();

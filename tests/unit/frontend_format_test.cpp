@@ -6,13 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <sstream>
 
-#include "frontend/ast_printer.h"
-#include "frontend/format.h"
-#include "frontend/parse.h"
-#include "support/render.h"
-#include "support/text.h"
+#include "tests/unit/format_laws.h"
 #include "tests/unit/frontend_snippets.h"
 
 namespace gshard {
@@ -20,71 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> formatted(const std::string& text) {
-  SourceManager sources;
-  CollectingSink sink;
-  try {
-    return formatFile(sources.addFile("t.gsd", text), sources, sink);
-  } catch (const std::exception& fault) {  // its own check of the meaning
-    ADD_FAILURE() << fault.what() << "\n---- of\n" << text;
-    return std::nullopt;
-  }
-}
-
-// Declarations as printed, imports first: their order may change.
-std::string treeOf(const std::string& text) {
-  SourceManager sources;
-  CollectingSink sink;
-  std::vector<std::string> imports;
-  std::string rest;
-  const auto file = parseFile(sources.addFile("t.gsd", text), sources, sink);
-  std::istringstream lines(printAst(*file));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("import "))
-      imports.push_back(line);
-    else
-      rest += line + "\n";
-  }
-  std::sort(imports.begin(), imports.end());
-  return join(imports, "\n") + "\n" + rest;
-}
-
-// Comments in order of their texts; white space at line ends and the place of lines may change. Found by a scanner of
-// its own, which knows strings.
-std::vector<std::string> commentsOf(const std::string& text) {
-  std::vector<std::string> comments;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') {
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) i += text[i] == '\\' ? 1 : 0;
-    } else if (text.compare(i, 2, "//") == 0) {
-      const std::size_t end = std::min(text.find('\n', i), text.size());
-      comments.emplace_back(trim(text.substr(i, end - i)));
-      i = end;
-    } else if (text.compare(i, 2, "/*") == 0) {
-      const std::size_t end = text.find("*/", i + 2) + 2;
-      comments.push_back(text.substr(i, end - i));
-      i = end - 1;
-    }
-  }
-  std::sort(comments.begin(), comments.end());
-  return comments;
-}
+using test::formatted;
 
 // False when the text has syntax errors: then there is nothing to hold.
 bool expectLaws(const std::string& text) {
-  const std::optional<std::string> once = formatted(text);
-  if (!once) return false;
-  const std::optional<std::string> twice = formatted(*once);
-  EXPECT_TRUE(twice) << "does not parse:\n" << *once << "\n---- of\n" << text;
-  if (!twice) return true;
-  EXPECT_EQ(*once, *twice) << "---- of\n" << text;
-  EXPECT_EQ(treeOf(text), treeOf(*once)) << "---- of\n" << text;
-  EXPECT_EQ(commentsOf(text), commentsOf(*once)) << *once << "\n---- of\n" << text;
-  std::istringstream lines(*once);
-  for (std::string line; std::getline(lines, line);)
-    EXPECT_FALSE(line.ends_with(' ') && line.find("/*") == std::string::npos && line.find("*/") == std::string::npos)
-        << "a line ends in a space: `" << line << "`";
-  return true;
+  const test::FormatLaws laws = test::checkFormatLaws(text);
+  EXPECT_EQ(laws.broken, "");
+  return laws.parses;
 }
 
 std::string contentOf(const fs::path& path) {
