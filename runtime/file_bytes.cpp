@@ -35,6 +35,10 @@ static Failure tooLarge(const std::string& path) {
   return failure(kExitIo, diag::FileUnreadable, path, std::string("it is larger than half the memory of this machine"));
 }
 
+void checkFitsMemory(std::uint64_t bytes, const std::string& path) {
+  if (bytes > mostBytes()) throw tooLarge(path);
+}
+
 Bytes readFile(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw unreadable(path);

@@ -13,6 +13,9 @@ using Bytes = std::vector<std::byte>;
 // Throws Failure (exit code 3).
 Bytes readFile(const std::string& path);
 
+// Throws when so many bytes are more than half of the machine's memory, before anybody asks for them.
+void checkFitsMemory(std::uint64_t bytes, const std::string& path);
+
 bool isGzip(const Bytes& bytes);
 
 // Unpacks gzip (also several members in a row). Throws Failure when the stream is damaged or ends early.

@@ -173,6 +173,8 @@ NamedArrays readNpz(const Bytes& bytes, const std::string& path) {
   std::uint64_t directory = reader.littleEndian(4, "the end record");
   if (directory == 0xFFFFFFFFu) throw malformed(path, "zip", "it is larger than 4 GiB");
   NamedArrays arrays;
+  std::uint64_t claimed = 0;   // bytes of the members in the file
+  std::uint64_t inflated = 0;  // and in memory
   for (std::uint64_t member = 0; member < members; ++member) {
     if (directory > bytes.size()) throw malformed(path, "zip", "its directory lies beyond its end");
     reader.seek(static_cast<std::size_t>(directory));
@@ -212,11 +214,16 @@ NamedArrays readNpz(const Bytes& bytes, const std::string& path) {
     const std::size_t localExtra = static_cast<std::size_t>(reader.littleEndian(2, "a member's header"));
     reader.take(localName + localExtra, "a member's header");
     const std::byte* data = reader.take(static_cast<std::size_t>(packed), "a member's data");
+    // Members that share bytes could make a small file as large as one likes.
+    claimed += packed;
+    if (claimed > bytes.size()) throw malformed(path, "zip", "its members overlap");
     Bytes content;
     if (method == 0) {
       if (packed != unpacked) throw malformed(path, "zip", "the sizes of member `" + name + "` differ");
       content.assign(data, data + packed);
     } else if (method == 8) {
+      inflated += unpacked;
+      checkFitsMemory(inflated, path);
       content = inflateRaw(data, static_cast<std::size_t>(packed), static_cast<std::size_t>(unpacked), path);
     } else {
       throw malformed(

@@ -70,6 +70,7 @@ SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
   const Json header = Json::parse(text, text + length, nullptr, false);
   if (!header.is_object()) throw malformed("its header is not a JSON object");
   SafetensorsIndex index;
+  std::uint64_t claimed = 0;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       if (!entry.is_object()) throw malformed("its metadata is not an object");
@@ -114,6 +115,9 @@ SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
       throw malformed("`" + name + "` of shape " + shapeText(tensor.header.shape) + " needs " + std::to_string(needed) +
                       " bytes, but has " + std::to_string(end - begin));
     }
+    // Tensors that share bytes could make a small file as large as one likes.
+    claimed += end - begin;
+    if (claimed > bytes.size() - dataAt) throw malformed("its tensors overlap");
     tensor.begin = dataAt + static_cast<std::size_t>(begin);
     tensor.end = dataAt + static_cast<std::size_t>(end);
     index.tensors.push_back(tensor);
@@ -131,14 +135,6 @@ NamedArrays readSafetensors(const Bytes& bytes, const std::string& path) {
   }
   return arrays;
 }
-
-namespace {
-
-bool endsWith(const std::string& path, const std::string& suffix) {
-  return path.size() > suffix.size() && path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0;
-}
-
-}  // namespace
 
 void checkWritable(const std::string& path, std::size_t count) {
   const bool several = endsWith(path, ".safetensors") || endsWith(path, ".npz");

@@ -204,6 +204,18 @@ TEST(Npz, EveryCutAndEveryFlippedByteIsAnErrorOrHarmless) {
   }
 }
 
+// Two entries of the directory name one member: with thousands of them a small file would take all memory.
+TEST(Npz, MembersThatShareBytesAreRefused) {
+  const TempFile file(".npz", "");
+  writeArrays(file.path(), {{"x", Array{ElementType::U8, {600}, Bytes(600)}}});
+  std::string whole;
+  for (const std::byte each : readFile(file.path())) whole += static_cast<char>(each);
+  const std::size_t directory = whole.rfind("PK\1\2"), end = whole.rfind("PK\5\6");
+  std::string twice = whole.substr(0, end) + whole.substr(directory, end - directory) + whole.substr(end);
+  twice[twice.rfind("PK\5\6") + 10] = 2;
+  EXPECT_NE(messageOf([&] { readNpz(bytesOf(twice), "z"); }).find("its members overlap"), std::string::npos);
+}
+
 TEST(Safetensors, SaysWhatIsWrong) {
   const auto file = [](const std::string& header, const std::string& data) {
     std::string length(8, '\0');
@@ -223,6 +235,13 @@ TEST(Safetensors, SaysWhatIsWrong) {
             }).find("has the type F9"),
             std::string::npos);
   EXPECT_NE(messageOf([&] { readSafetensors(file(R"({"w":{"shape":[-1]}})", ""), "s"); }).find("lacks dtype"),
+            std::string::npos);
+  EXPECT_NE(messageOf([&] {
+              readSafetensors(file(R"({"w":{"dtype":"U8","shape":[6],"data_offsets":[0,6]},)"
+                                   R"("v":{"dtype":"U8","shape":[6],"data_offsets":[2,8]}})",
+                                   "12345678"),
+                              "s");
+            }).find("its tensors overlap"),
             std::string::npos);
   EXPECT_NE(messageOf([&] { readSafetensors(file("[1", ""), "s"); }).find("not a JSON object"), std::string::npos);
 }
