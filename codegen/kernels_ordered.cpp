@@ -85,6 +85,23 @@ class Scanner {
   DType dtype_;
 };
 
+// Places in the part become global indices, and the rest of the list is filled.
+void finishCandidates(KernelBody& body, IrValue kept) {
+  const LoopKernel& kernel = body.kernel();
+  llvm::IRBuilder<>& ir = body.ir();
+  const Access &values = kernel.outputs.front().access, &indices = kernel.outputs.back().access;
+  const auto at = [&](IrValue i) { return ir.CreateMul(i, body.number(kernel.sortOutputStride)); };
+  IrValue begin = ir.CreateTrunc(body.tileBegin(kernel.indexOffsetArg), ir.getInt32Ty());
+  body.forLoop(body.number(0), kept, 1,
+               [&](IrValue i) { body.storeAt(indices, ir.CreateAdd(body.loadAt(indices, at(i)), begin), at(i)); });
+  IrValue least = body.identity(kernel.nodes[0].dtype, Reduction::Max);
+  IrValue last = ir.getInt32(static_cast<std::uint32_t>(kernel.indexLimit - 1));
+  body.forLoop(kept, body.number(kernel.sortKept), 1, [&](IrValue i) {
+    body.storeAt(values, least, at(i));
+    body.storeAt(indices, last, at(i));
+  });
+}
+
 }  // namespace
 
 void emitScanKernel(KernelBody& body) {
@@ -106,13 +123,18 @@ void emitSortKernel(KernelBody& body) {
       });
       return;
     }
-    ir.CreateCall(
-        runtimeFunction(*ir.GetInsertBlock()->getModule(), "gshard_rt_sort"),
-        {body.elementPointer(row.access),
-         kernel.sortsValues ? body.elementPointer(kernel.outputs.front().access) : none,
-         kernel.sortsIndices ? body.elementPointer(kernel.outputs.back().access) : none, workspace,
-         body.number(abiDtype(row.dtype)), body.number(kernel.sortSize), body.number(kernel.sortKept),
-         body.number(kernel.sortStride), body.number(kernel.sortOutputStride), body.number(kernel.descending ? 1 : 0)});
+    // A part of a split dim: its live elements; what is missing of them loses against every element (arg_candidates).
+    const bool isOfPart = kernel.indexOffsetArg >= 0;
+    IrValue size = isOfPart ? body.tileLive(kernel.indexOffsetArg) : body.number(kernel.sortSize);
+    IrValue kept = body.number(kernel.sortKept);
+    if (isOfPart) kept = ir.CreateSelect(ir.CreateICmpSLT(size, kept), size, kept);
+    ir.CreateCall(runtimeFunction(*ir.GetInsertBlock()->getModule(), "gshard_rt_sort"),
+                  {body.elementPointer(row.access),
+                   kernel.sortsValues ? body.elementPointer(kernel.outputs.front().access) : none,
+                   kernel.sortsIndices ? body.elementPointer(kernel.outputs.back().access) : none, workspace,
+                   body.number(abiDtype(row.dtype)), size, kept, body.number(kernel.sortStride),
+                   body.number(kernel.sortOutputStride), body.number(kernel.descending ? 1 : 0)});
+    if (isOfPart) finishCandidates(body, kept);
   };
   loops(0);
 }

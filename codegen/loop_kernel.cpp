@@ -332,7 +332,7 @@ std::string kernelKey(const LoopKernel& kernel) {
       for (const std::int64_t number :
            {std::int64_t{kernel.descending}, std::int64_t{kernel.sortsValues}, std::int64_t{kernel.sortsIndices},
             kernel.sortSize, kernel.sortKept, kernel.sortStride, kernel.sortOutputStride,
-            std::int64_t{kernel.workspaceArg}}) {
+            std::int64_t{kernel.workspaceArg}, std::int64_t{kernel.indexOffsetArg}, kernel.indexLimit}) {
         addNumber(key, number);
       }
       break;

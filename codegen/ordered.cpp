@@ -1,5 +1,7 @@
 // Kernels along an axis whose elements depend on their order, as data: running sums, sorts, routes. Apart from the
 // other units, which have no axis of that kind.
+#include <algorithm>
+
 #include "codegen/lowering.h"
 #include "runtime/abi.h"
 
@@ -45,23 +47,33 @@ KernelWork makeSortKernel(const FunctionViews& views, const FusionPlan& plan, st
   const Layout& operand = views.layout(op.operands[0]);
   const Layout& result = views.layout(op.results[0]);
   const std::size_t axis = static_cast<std::size_t>(view.intAttr("axis"));
+  const bool isOfPart = view.hasAttr("axes");  // candidates: in a last dim, with global indices
+  const std::size_t resultAxis = isOfPart ? result.dims.size() - 1 : axis;
   ExpressionBuilder b(views, plan, -1, siteBase);
   DimMap dims(operand.dims.size(), DimIndex{-1, 1, 0});
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (i != axis) dims[i].from = b.addLoop(operand.dims[i]);
   }
+  DimMap results = dims;
+  if (isOfPart)
+    std::rotate(results.begin() + static_cast<std::ptrdiff_t>(axis),
+                results.begin() + static_cast<std::ptrdiff_t>(axis) + 1, results.end());
   LoopKernel& kernel = b.kernel();
   kernel.kind = KernelKind::Sort;
   kernel.descending = view.hasAttr("k") || view.boolAttr("descending");
   kernel.sortSize = operand.dims[axis].size;
-  kernel.sortKept = result.dims[axis].size;
+  kernel.sortKept = result.dims[resultAxis].size;
+  if (isOfPart) {
+    kernel.indexOffsetArg = b.extentExtra(operand.dims[axis].extent);
+    kernel.indexLimit = operand.dims[axis].global;
+  }
   kernel.sortStride = operand.strides()[axis];
-  kernel.sortOutputStride = result.strides()[axis];
+  kernel.sortOutputStride = result.strides()[resultAxis];
   kernel.sortsIndices = op.results.size() == 2 || op.kind == OpKind::Argsort;
   kernel.sortsValues = op.results.size() == 2 || !kernel.sortsIndices;
   kernel.workspaceArg = b.workspaceExtra();
   const int node = b.load(op.operands[0], dims);
-  for (const ValueId value : op.results) b.addOutput(node, value, dims);
+  for (const ValueId value : op.results) b.addOutput(node, value, results);
   return b.finish();
 }
 

@@ -140,7 +140,10 @@ void FunctionViews::classify(std::size_t number) {
     void operator()(const LowerMap&) const { info.kind = OpClass::Map; }
     void operator()(const LowerContract&) const { info.kind = OpClass::Contract; }
     void operator()(const LowerReduce&) const { info.kind = OpClass::Reduce; }
-    void operator()(const LowerArgReduce&) const { info.kind = OpClass::ArgReduce; }
+    // Of several candidates per part the rows are put in order.
+    void operator()(const LowerArgReduce&) const {
+      info.kind = self.view(number).hasAttr("k") ? OpClass::Sort : OpClass::ArgReduce;
+    }
     void operator()(const LowerScan&) const { info.kind = OpClass::Scan; }
     void operator()(const LowerSort&) const { info.kind = OpClass::Sort; }
     void operator()(const LowerMove& move) const {

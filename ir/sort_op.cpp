@@ -35,7 +35,7 @@ void sortFactors(const OpView& op, FactorBuilder& factors) {
       for (std::size_t r = 0; r < op.op().results.size(); ++r) factors.resultDim(r, dim, factor);
       continue;
     }
-    // Not one letter: top_k's result is shorter, and no part of either follows from a part of the other.
+    // Not one letter: no part of a result follows from a part of the operand.
     const std::string reason = "the order of a dim depends on all its elements";
     factors.operandDim(0, dim, factors.add(FactorKind::Whole, size, "", reason));
     for (std::size_t r = 0; r < op.op().results.size(); ++r) {

@@ -124,7 +124,7 @@ void MoveWarnings::addCause(DiagBuilder& told, const Move& move, const Request& 
       if (move.made.dims[dim].empty()) continue;
       for (const int f : dims[dim]) {
         const Factor& factor = request.asker.factors->factors[static_cast<std::size_t>(f)];
-        if (factor.kind == FactorKind::Whole)
+        if (!factor.reason.empty() && move.to.dims[dim] != move.made.dims[dim])
           cause = request.user + " needs its dim " + std::to_string(dim) + " whole: " + factor.reason;
       }
     }

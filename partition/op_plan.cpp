@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "partition/split_candidates.h"
 #include "support/check.h"
 
 namespace gshard {
@@ -213,18 +214,30 @@ class Chooser {
     return moved;
   }
 
-  // A split scan receives the totals of the other parts, one per row.
+  // A split scan receives the totals of the other parts, one per row; a part of a split dim their candidates: values
+  // and indices.
   double bytesOfTotals(const OpPlan& plan) const {
     double bytes = 0;
     for (std::size_t f = 0; f < plan.axes.size(); ++f) {
-      if (factors_.factors[f].kind != FactorKind::Scan || plan.axes[f].empty()) continue;
+      const Factor& factor = factors_.factors[f];
+      const bool isScan = factor.kind == FactorKind::Scan;
+      if ((!isScan && !hasSeveralCandidates(factor)) || plan.axes[f].empty()) continue;
       double rows = 1;
       for (std::size_t g = 0; g < plan.axes.size(); ++g) {
-        if (g != f) rows *= static_cast<double>(partSize(factors_.factors[g].size, productOf(plan.axes[g])));
+        if (g == f || !has(factors_.operands[0], static_cast<int>(g))) continue;
+        rows *= static_cast<double>(partSize(factors_.factors[g].size, productOf(plan.axes[g])));
       }
-      bytes += rows * static_cast<double>((productOf(plan.axes[f]) - 1) * byteSize(op_.resultType(0).dtype));
+      const std::int64_t parts = productOf(plan.axes[f]), element = byteSize(op_.resultType(0).dtype);
+      const std::int64_t own =
+          isScan ? element : candidatesOfPart(factors_, factor.size, parts) * (element + byteSize(DType::I32));
+      bytes += rows * static_cast<double>((parts - 1) * own);
     }
     return bytes;
+  }
+
+  // One candidate per part is always less than the dim (but for a handful of elements); of several the bytes decide.
+  bool hasSeveralCandidates(const Factor& factor) const {
+    return factor.kind == FactorKind::Candidates && candidatesOfPart(factors_, factor.size, 1) > 1;
   }
 
   double repeatedFlops(const FactorAxes& axes) const {
@@ -255,7 +268,7 @@ class Chooser {
       if (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup &&
           factor.kind != FactorKind::Candidates)
         continue;
-      if (inResult(static_cast<int>(f))) continue;
+      if (inResult(static_cast<int>(f)) || hasSeveralCandidates(factor)) continue;
       std::size_t holders = 0, holder = 0;
       for (std::size_t i = 0; i < factors_.operands.size(); ++i) {
         if (!has(factors_.operands[i], static_cast<int>(f))) continue;

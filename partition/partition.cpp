@@ -291,7 +291,7 @@ class FunctionPartitioner {
       op.reason = opName(op) + " moves elements across the parts of a split dim";
       op.kind = OpKind::Exchange;
     } else if (const AxisList axes = candidateAxes(*item.factors, plan); !axes.empty()) {
-      writeSplitCandidates(module_, function_, op, axes, writer);
+      writeSplitCandidates(module_, function_, op, *item.factors, axes, writer);
       return;
     } else if (const AxisList parts = scanAxes(*item.factors, plan); !parts.empty()) {
       writeSplitScan(module_, function_, std::move(op), parts, writer);

@@ -1,5 +1,7 @@
-// arg_candidates: each part's own extreme and its GLOBAL index along a split axis; argmax over the candidates finishes
-// it.
+// arg_candidates: each part's own extreme (or its `k` largest) and the GLOBAL indices along a split axis; argmax or
+// top_k over the candidates finishes it.
+#include <algorithm>
+
 #include "ir/arg_reduce.h"
 #include "ir/evaluate_loops.h"
 
@@ -8,8 +10,18 @@ namespace gshard {
 static std::optional<ResultTypes> inferCandidates(const OpView& op, DiagSink& diag) {
   const std::optional<ResultTypes> indices = inferArgReduce(op, diag);
   if (!indices) return std::nullopt;
+  const std::int64_t parts = productOf(op.axesAttr("axes")), kept = intAttrOr(op, "k", 1);
+  const std::int64_t part = partSize(op.operandType(0).shape[static_cast<std::size_t>(op.intAttr("axis"))], parts);
+  const bool few = kept >= 1 && kept <= part;
+  if (!few || (op.hasAttr("k") && !op.boolAttr("max"))) {
+    diag.emit(op.range(), diag::IrAttribute, "k", "arg_candidates",
+              few ? "is of the largest alone"
+                  : "is " + std::to_string(kept) + ", but a part has " + std::to_string(part) + " elements")
+        .label(op.operandRange(0), "this operand");
+    return std::nullopt;
+  }
   Type index = indices->front();
-  index.shape.push_back(productOf(op.axesAttr("axes")));
+  index.shape.push_back(parts * kept);
   return ResultTypes{Type{op.operandType(0).dtype, index.shape}, index};
 }
 
@@ -40,46 +52,56 @@ static std::optional<std::string> checkCandidates(const OpView& op) {
   return std::nullopt;
 }
 
+// Short and empty parts are the last ones: what fills their places loses against every element, since those come first.
 static void evaluateCandidates(const OpView& op, EvalFrame& frame) {
   const Tensor& x = frame.in(0);
   const std::int64_t axis = op.intAttr("axis");
+  const std::int64_t kept = intAttrOr(op, "k", 1);
   const bool max = op.boolAttr("max");
   const std::int64_t size = op.operandType(0).shape[static_cast<std::size_t>(axis)];
   const std::int64_t parts = productOf(op.axesAttr("axes"));
   forEachIndex(liveSizes(frame.resultTiles[0]), [&](const Index& local) {
     Index index = toGlobal(local, frame.resultTiles[0]);
-    const Tile part = tileOf(size, parts, index.back());
+    const Tile part = tileOf(size, parts, index.back() / kept);
+    const std::int64_t rank = index.back() % kept;
     index.pop_back();
     index.insert(index.begin() + axis, 0);
-    // An empty part loses against every other: part 0 is never empty and comes first.
-    Number best = identityOf(max ? Reduction::Max : Reduction::Min, x.type.dtype);
-    std::int64_t bestIndex = size - 1;
+    std::vector<std::pair<Number, std::int64_t>> row;
     for (std::int64_t i = part.offset; i < part.offset + part.live; ++i) {
       index[static_cast<std::size_t>(axis)] = i;
-      const Number number = numberAt(x, placeOf(index, x, frame.operandTiles[0]));
-      const bool wins =
-          x.isFloat() ? winsOver(max, number.real, best.real) : winsOver(max, number.integer, best.integer);
-      if (!wins && i > part.offset) continue;
-      bestIndex = i;
-      best = number;
+      row.emplace_back(numberAt(x, placeOf(index, x, frame.operandTiles[0])), i);
     }
+    std::stable_sort(row.begin(), row.end(), [&](const auto& a, const auto& b) {
+      return x.isFloat() ? winsOver(max, a.first.real, b.first.real) : winsOver(max, a.first.integer, b.first.integer);
+    });
+    row.resize(static_cast<std::size_t>(kept),
+               {identityOf(max ? Reduction::Max : Reduction::Min, x.type.dtype), size - 1});
     const std::int64_t place = flatOf(local, frame.out().type.shape);
-    storeNumber(frame.out(0), place, best);
-    frame.out(1).ints[static_cast<std::size_t>(place)] = bestIndex;
+    storeNumber(frame.out(0), place, row[static_cast<std::size_t>(rank)].first);
+    frame.out(1).ints[static_cast<std::size_t>(place)] = row[static_cast<std::size_t>(rank)].second;
   });
 }
 
-static constexpr AttrSpec kAttributes[] = {{"axis", AttrKind::Int}, {"max", AttrKind::Bool}, {"axes", AttrKind::Axes}};
+static constexpr AttrSpec kAttributes[] = {
+    {"axis", AttrKind::Int}, {"k", AttrKind::Int, true}, {"max", AttrKind::Bool}, {"axes", AttrKind::Axes}};
 static constexpr Example kExamples[] = {
     {.args = "%x: f32[2, 3] {[_, a]}",
      .ir = "%v, %i = arg_candidates %x {axis = 1, max = true, axes = [a]} : f32[2, 2] {[_, a]}, i32[2, 2] {[_, a]}",
      .given = "[[2, 1, 3], [4, 6, 5]]",
      .expected = "[[2, 3], [6, 5]]; [[0, 2], [1, 2]]"},
+    {.args = "%x: f32[7] {[(a, b)]}",
+     .ir = "%v, %i = arg_candidates %x {axis = 0, k = 2, max = true, axes = [a, b]} : f32[8] {[(a, b)]}, i32[8] {[(a, "
+           "b)]}",
+     .given = "[1, 7, nan, -inf, 7, 9, -inf]",
+     .expected = "[7, 1, nan, -inf, 9, 7, -inf, -inf]; [1, 0, 2, 3, 5, 4, 6, 6]"},
 };
 
 constinit const OpDef kArgCandidatesOp = {
     .name = "arg_candidates",
-    .doc = "of each part of the split `axis`, its largest (or least) value and that one's global index",
+    .doc =
+        "of each part of the split `axis`, its largest (or least) value, or its `k` largest ones in order, and their "
+        "global "
+        "indices",
     .operands = OperandSpec{"x"},
     .attributes = kAttributes,
     .examples = kExamples,

@@ -24,6 +24,22 @@ static void topKVjp(const OpView& op, std::span<const ValueId> gradients, GradBu
       0, scatterAlong(b, gradients[0], op.op().results[1], Type(op.operandType(0)), op.intAttr("axis"), op.range()));
 }
 
+// Of a split dim the parts' own `k` largest compete; the places in the result are no letter of the operand.
+static void topKFactors(const OpView& op, FactorBuilder& factors) {
+  const Type& x = op.operandType(0);
+  const std::int64_t k = op.intAttr("k");
+  for (std::int64_t dim = 0; dim < x.rank(); ++dim) {
+    const std::int64_t size = x.shape[static_cast<std::size_t>(dim)];
+    const bool isAxis = dim == op.intAttr("axis");
+    const FactorKind kind = !isAxis ? FactorKind::Pass : k == 0 ? FactorKind::Whole : FactorKind::Candidates;
+    const std::string reason = "the `k` largest of each part would be no fewer bytes than the dim itself";
+    const int factor = factors.add(kind, size, "", isAxis ? reason : "");
+    const int places = isAxis ? factors.add(FactorKind::Whole, k, "", "places are counted over the whole dim") : factor;
+    factors.operandDim(0, dim, factor);
+    for (std::size_t r = 0; r < 2; ++r) factors.resultDim(r, dim, places);
+  }
+}
+
 static void evaluateTopK(const OpView& op, EvalFrame& frame) {
   const std::size_t axis = static_cast<std::size_t>(op.intAttr("axis"));
   forEachSorted(op, frame, true, [&](Index index, const std::vector<std::int64_t>& order) {
@@ -58,6 +74,11 @@ static constexpr Example kExamples[] = {
      .ir = "%y, %i = top_k %x {k = 5, axis = 1} : f64[3, 5], i32[3, 5]",
      .values = {-9, 9},
      .differentiable = true},
+    {.args = "%x: f32[3, 29]",
+     .ir = "%y, %i = top_k %x {k = 2, axis = 1} : f32[3, 2], i32[3, 2]",
+     .values = {-9, 9},
+     .differentiable = true},
+    {.args = "%x: f32[29, 2]", .ir = "%y, %i = top_k %x {k = 3, axis = 0} : f32[3, 2], i32[3, 2]", .values = {-3, 3}},
     {.args = "%x: i64[3, 4]", .ir = "%y, %i = top_k %x {k = 0, axis = 1} : i64[3, 0], i32[3, 0]", .values = {-9, 9}},
 };
 
@@ -70,7 +91,7 @@ constinit const OpDef kTopKOp = {
     .attributes = kAttributes,
     .examples = kExamples,
     .infer = &inferTopK,
-    .factors = &sortFactors,
+    .factors = &topKFactors,
     .linearity = NotLinear{},
     .tails = TailsIgnored{},
     .gradient = Vjp{&topKVjp},
