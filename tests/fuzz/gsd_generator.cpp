@@ -140,7 +140,7 @@ class GsdGenerator {
   // ---- statements
 
   bool addStatement() {
-    switch (below(23)) {
+    switch (below(30)) {
       case 0:
         return binary("$0 + $1", false);
       case 1:
@@ -182,6 +182,19 @@ class GsdGenerator {
       case 21:
       case 22:
         return unary();
+      case 23:
+        return running();
+      case 24:
+        return rolling();
+      case 25:
+      case 26:
+        return ordering();
+      case 27:
+        return windowRead();
+      case 28:
+        return windowWrite();
+      case 29:
+        return parting();
       default:
         return false;
     }
@@ -350,7 +363,13 @@ class GsdGenerator {
         item = ":";
         shape.push_back(size);
       } else if (chance(20)) {
-        item = std::to_string(below(size));
+        const std::int64_t index = below(size);
+        item = std::to_string(chance(30) ? index - size : index);
+      } else if (chance(25)) {
+        const std::int64_t start = below(size), stop = below(start + 1) - 1, step = 1 + below(3);
+        item = std::to_string(chance(30) ? start - size : start) + ":" + (stop < 0 ? "" : std::to_string(stop)) + ":-" +
+               std::to_string(step);
+        shape.push_back((start - stop + step - 1) / step);
       } else {
         const std::int64_t start = below(size), stop = start + 1 + below(size - start);
         const std::int64_t step = chance(70) ? 1 : 1 + below(3);
@@ -449,11 +468,113 @@ class GsdGenerator {
     const std::int64_t size = shape[static_cast<std::size_t>(axis)];
     shape.erase(shape.begin() + axis);
     const std::string text = std::string(chance(50) ? "argmax" : "argmin") + "($0, axis: " + std::to_string(axis) + ")";
-    if (shape.size() == 1 && chance(50))
-      return keep(text, {x}, {DType::I32, shape}, static_cast<double>(size - 1), true);
-    if (dtype_ == DType::I32) return keep(text, {x}, {dtype_, shape}, static_cast<double>(size - 1));
-    return keep("cast(" + text + ", " + std::string(dtypeName(dtype_)) + ")", {x}, {dtype_, shape},
-                static_cast<double>(size - 1));
+    return keepIndices(text, x, shape, size);
+  }
+
+  // Of i32 below `size`.
+  bool keepIndices(const std::string& text, std::size_t x, const std::vector<std::int64_t>& shape, std::int64_t size) {
+    const auto bound = static_cast<double>(size - 1);
+    if (shape.size() == 1 && chance(50)) return keep(text, {x}, {DType::I32, shape}, bound, true);
+    if (dtype_ == DType::I32) return keep(text, {x}, {dtype_, shape}, bound);
+    return keep("cast(" + text + ", " + std::string(dtypeName(dtype_)) + ")", {x}, {dtype_, shape}, bound);
+  }
+
+  bool running() {
+    const std::size_t x = pick();
+    if (type(x).isScalar()) return false;
+    const std::int64_t axis = below(type(x).rank());
+    const std::string flags =
+        std::string(chance(30) ? ", reverse: true" : "") + (chance(30) ? ", exclusive: true" : "");
+    return keep("cumsum($0, axis: " + std::to_string(axis) + flags + ")", {x}, type(x),
+                bounds_[x] * static_cast<double>(dim(x, axis)));
+  }
+
+  bool rolling() {
+    const std::size_t x = pick();
+    if (type(x).isScalar()) return false;
+    const std::int64_t axis = below(type(x).rank()), shift = below(2 * dim(x, axis) + 1) - dim(x, axis);
+    return keep("roll($0, " + std::to_string(shift) + ", axis: " + std::to_string(axis) + ")", {x}, type(x),
+                bounds_[x]);
+  }
+
+  // sort, argsort and both results of top_k (gsd_program.cpp has functions that hand out one of them).
+  bool ordering() {
+    const std::size_t x = pick();
+    if (type(x).isScalar()) return false;
+    const std::int64_t axis = below(type(x).rank()), size = dim(x, axis);
+    const std::string at = ", axis: " + std::to_string(axis) + ")";
+    const std::string order = std::string(chance(50) ? ", descending: true" : "") + at;
+    if (chance(30)) return keep("sort($0" + order, {x}, type(x), bounds_[x]);
+    if (chance(30)) return keepIndices("argsort($0" + order, x, type(x).shape, size);
+    std::vector<std::int64_t> shape = type(x).shape;
+    const std::int64_t k = 1 + below(size);
+    shape[static_cast<std::size_t>(axis)] = k;
+    if (chance(60)) return keep("top_values($0, " + std::to_string(k) + at, {x}, {dtype_, shape}, bounds_[x]);
+    return keepIndices("top_places($0, " + std::to_string(k) + at, x, shape, size);
+  }
+
+  // A window of every dim that has room for it, at starts of which some are known at run time only.
+  struct Window {
+    std::string starts;
+    std::vector<std::int64_t> shape;
+  };
+  Window window(const Type& of, std::optional<std::size_t> starts, const std::string& name) {
+    Window result;
+    for (const std::int64_t size : of.shape) {
+      const std::int64_t length = chance(40) ? size : 1 + below(size), room = size - length;
+      std::string start = std::to_string(below(room + 1));
+      if (starts && chance(60))
+        start = "minimum(" + name + "[" + std::to_string(below(dim(*starts, 0))) + "], " + std::to_string(room) + ")";
+      result.starts += (result.starts.empty() ? "" : ", ") + start;
+      result.shape.push_back(length);
+    }
+    result.starts = "[" + result.starts + "]";
+    return result;
+  }
+
+  std::optional<std::size_t> pickStarts() {
+    const std::optional<std::size_t> starts = pickIndices(1000);
+    return starts && type(*starts).rank() == 1 && type(*starts).dtype == DType::I32 ? starts : std::nullopt;
+  }
+
+  bool windowRead() {
+    const std::size_t x = pick();
+    if (type(x).isScalar()) return false;
+    const std::optional<std::size_t> starts = pickStarts();
+    const Window part = window(type(x), starts, "$1");
+    std::vector<std::size_t> operands = {x};
+    if (starts) operands.push_back(*starts);
+    return keep("dynamic_slice($0, " + part.starts + ", " + listOf(part.shape) + ")", operands, {dtype_, part.shape},
+                bounds_[x]);
+  }
+
+  bool windowWrite() {
+    const std::size_t x = pick(), u = pick();
+    if (type(x).isScalar()) return false;
+    const std::optional<std::size_t> starts = pickStarts();
+    const Window part = window(type(x), starts, "$2");
+    // Updates of the right shape are rare: others are spread to it.
+    const auto fits = broadcast(type(u), {dtype_, part.shape});
+    if (!fits || *fits != part.shape) return false;
+    const std::string update = type(u).shape == part.shape ? "$1" : "broadcast($1, " + listOf(part.shape) + ")";
+    std::vector<std::size_t> operands = {x, u};
+    if (starts) operands.push_back(*starts);
+    return keep("dynamic_update($0, " + update + ", " + part.starts + ")", operands, type(x),
+                std::max(bounds_[x], bounds_[u]));
+  }
+
+  bool parting() {
+    const std::size_t x = pick();
+    if (type(x).isScalar()) return false;
+    const std::int64_t axis = below(type(x).rank()), size = dim(x, axis);
+    const std::int64_t first = 1 + below(size);
+    std::vector<std::int64_t> sizes = {first};
+    if (first < size) sizes.push_back(size - first);
+    const std::int64_t part = below(static_cast<std::int64_t>(sizes.size()));
+    std::vector<std::int64_t> shape = type(x).shape;
+    shape[static_cast<std::size_t>(axis)] = sizes[static_cast<std::size_t>(part)];
+    return keep("split($0, " + listOf(sizes) + ", axis: " + std::to_string(axis) + ")[" + std::to_string(part) + "]",
+                {x}, {dtype_, shape}, bounds_[x]);
   }
 
   void addOutputs() {

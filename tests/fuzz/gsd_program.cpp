@@ -110,6 +110,13 @@ class Writer {
 constexpr const char* kOptimizer =
     "optimizer opt() for (w, g) {\n    state m = zeros_like(w)\n    m = m + g\n    w = w - 2 * m\n}\n";
 
+// One of top_k's results, for statements that are one expression.
+constexpr const char* kTopFunctions =
+    "fn top_values[T: dtype, ...S](x: T[...S], k: int, axis: int) {\n"
+    "    let (values, places) = top_k(x, k, axis: axis)\n    return values\n}\n"
+    "fn top_places[T: dtype, ...S](x: T[...S], k: int, axis: int) {\n"
+    "    let (values, places) = top_k(x, k, axis: axis)\n    return places\n}\n\n";
+
 }  // namespace
 
 std::string gsdText(const std::vector<const GsdProgram*>& programs) {
@@ -158,6 +165,7 @@ std::string gsdText(const std::vector<const GsdProgram*>& programs) {
   if (results.size() > 1) types = "(" + types + ")";
   std::string text;
   if (!mesh.empty()) text += "mesh [" + mesh + "]\n\n";
+  if (lets.find(" top_") != std::string::npos || lets.find("(top_") != std::string::npos) text += kTopFunctions;
   if (!parameters.empty()) text += "model Net() {\n" + parameters + "}\nlet net = Net()\n\n";
   text += "entry fn t(" + arguments + ") -> " + types + " {\n" + lets + "    return " + returned + "\n}\n";
   if (first.kind == GsdKind::Training) text += "\n" + std::string(kOptimizer) + "\ntrain t with opt()\n" + states;
