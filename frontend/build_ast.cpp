@@ -223,7 +223,10 @@ Let AstBuilder::let(GsdParser::LetDeclContext* context) {
   for (GsdParser::NameContext* one : names->name()) result.names.push_back(name(one));
   result.isTuple = names->LPAREN() != nullptr;
   if (result.isTuple && result.names.size() == 1) {
-    tree_.sink.emit(range(names), diag::TupleOfOne).help("without parentheses the name is the whole value");
+    const SourceRange all = range(names), name = result.names[0].range;
+    tree_.sink.emit(all, diag::TupleOfOne)
+        .fix("without parentheses the name is the whole value", true,
+             {{{all.file, all.begin, name.begin}, ""}, {{all.file, name.end, all.end}, ""}});
   }
   result.type = optionalType(context->annotatedType());
   result.value = expression(context->expression());
@@ -363,7 +366,12 @@ TypePtr AstBuilder::plainType(GsdParser::TypeContext* context) {
   } else if (context->LPAREN()) {
     TupleType tuple;
     for (GsdParser::AnnotatedTypeContext* element : context->annotatedType()) tuple.elements.push_back(type(element));
-    if (tuple.elements.size() == 1) tree_.sink.emit(result->range, diag::TupleOfOne).help("leave the parentheses out");
+    if (tuple.elements.size() == 1) {
+      const SourceRange all = result->range, one = range(context->annotatedType(0));
+      tree_.sink.emit(all, diag::TupleOfOne)
+          .fix("leave the parentheses out", true,
+               {{{all.file, all.begin, one.begin}, ""}, {{all.file, one.end, all.end}, ""}});
+    }
     result->node = std::move(tuple);
   } else {
     NamedType named;

@@ -190,7 +190,10 @@ ExprPtr AstBuilder::primary(GsdParser::PrimaryContext* context) {
 ExprPtr AstBuilder::parenthesised(GsdParser::PrimaryContext* context) {
   const SourceRange where = range(context);
   if (context->expression().size() == 1) {
-    if (!context->COMMA().empty()) tree_.sink.emit(where, diag::TupleOfOne).help("leave the comma out");
+    if (!context->COMMA().empty()) {
+      const SourceRange comma = tree_.offsets.range(*context->COMMA(0)->getSymbol());
+      tree_.sink.emit(where, diag::TupleOfOne).fix("leave the comma out", true, {{comma, ""}});
+    }
     ExprPtr inner = expression(context->expression(0));
     inner->range = where;
     return inner;

@@ -117,6 +117,14 @@ void markLineStarts(std::vector<Token>& tokens, const SourceManager& sources) {
   }
 }
 
+// The word in place of `range`, parted from letters beside it.
+std::string asWord(const std::string& word, SourceRange range, const SourceManager& sources) {
+  const std::string_view text = sources.text(range.file);
+  const auto isSpace = [&](std::size_t at) { return at >= text.size() || text[at] == ' ' || text[at] == '\n'; };
+  const bool before = range.begin == 0 || isSpace(range.begin - 1);
+  return (before ? "" : " ") + word + (isSpace(range.end) ? "" : " ");
+}
+
 void reportStray(std::vector<Token>& tokens, std::size_t& i, const SourceManager& sources, DiagSink& sink) {
   SourceRange range = tokens[i].range;
   while (i + 1 < tokens.size() && tokens[i + 1].role == TokenRole::Stray && tokens[i + 1].range.begin == range.end) {
@@ -132,13 +140,14 @@ void reportStray(std::vector<Token>& tokens, std::size_t& i, const SourceManager
   } else if (text == "'") {
     report.help("strings are written with double quotes");
   } else if (text == "#") {
-    report.help("comments begin with `//`");
+    report.fix("comments begin with `//`", true, {{range, "//"}});
   } else if (text == "&" || text == "&&") {
-    report.fix("write `and`", false, {{range, "and"}});
+    report.fix("write `and`", true, {{range, asWord("and", range, sources)}});
   } else if (text == "|" || text == "||") {
-    report.fix("write `or`", false, {{range, "or"}});
+    report.fix("write `or`", true, {{range, asWord("or", range, sources)}});
   } else if (text == "!") {
-    report.fix("write `not`", false, {{range, "not "}});
+    // Not certain: `not` binds weaker than comparisons.
+    report.fix("write `not`", false, {{range, asWord("not", range, sources)}});
   }
 }
 

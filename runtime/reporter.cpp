@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runtime/clock.h"
 #include "runtime/failure.h"
@@ -88,7 +89,8 @@ Reporter::Reporter(std::string program, const Options& options, bool speaks)
   if (options.quiet) bar_ = plain_ = false;
   started_ = lastShown_ = monotonicSeconds();
   if (!options.metrics.empty()) {
-    metrics_ = std::fopen(options.metrics.c_str(), "w");
+    metricsPath_ = options.metrics;
+    metrics_ = std::fopen(metricsPath_.c_str(), "w");
     if (metrics_ == nullptr) {
       throw failure(kExitIo, diag::FileUnwritable, options.metrics, std::string(std::strerror(errno)));
     }
@@ -119,8 +121,13 @@ void Reporter::debug(const std::string& line) {
 
 void Reporter::writeMetrics(const std::string& line) {
   if (metrics_ == nullptr) return;
-  std::fputs((line + "\n").c_str(), metrics_);
-  std::fflush(metrics_);  // a run that is killed leaves whole lines
+  const bool written = std::fputs((line + "\n").c_str(), metrics_) >= 0;
+  if (written && std::fflush(metrics_) == 0) return;  // a run that is killed leaves whole lines
+  const std::string reason = std::strerror(errno);
+  std::fclose(std::exchange(metrics_, nullptr));
+  throw failure(kExitIo, diag::FileUnwritable, metricsPath_,
+                reason + (step_ < 0 ? "; the run ends here"
+                                    : "; the run ends after step " + std::to_string(step_) + " and saves no more"));
 }
 
 void Reporter::runRecord(const std::string& infoJson, std::uint64_t seed) {
@@ -137,6 +144,7 @@ static Json finite(double value) {
 }
 
 void Reporter::step(const StepRecord& record) {
+  step_ = record.step;
   if (metrics_ != nullptr) {
     Json line{{"step", record.step}, {"set", "train"}};
     for (const auto& [name, value] : record.values) line[name] = finite(value);

@@ -42,7 +42,7 @@ class Reporter {
   void clear();  // ends the bar before other output
 
  private:
-  void writeMetrics(const std::string& line);
+  void writeMetrics(const std::string& line);  // throws Failure where it cannot
   void showBar(const StepRecord& record);
   void showPlain(const StepRecord& record);
   std::string summary(const StepRecord& record) const;
@@ -55,6 +55,8 @@ class Reporter {
   bool plain_ = false;
   bool barShown_ = false;
   std::FILE* metrics_ = nullptr;
+  std::string metricsPath_;
+  std::int64_t step_ = -1;  // the last one that was told
   double started_ = 0, lastShown_ = 0, smoothed_ = 0, compute_ = 0, communication_ = 0;
   std::int64_t shown_ = 0, firstStep_ = -1, firstSamples_ = 0;
 };

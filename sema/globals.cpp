@@ -210,6 +210,17 @@ Datum Elaborator::evalConst(const FileUnit& unit, const ast::ConstDecl& decl) {
   return SettingDatum{static_cast<std::int64_t>(module_.settings.size()) - 1};
 }
 
+static constexpr std::int64_t kMostDevices = std::int64_t{1} << 31;
+
+// Whether the mesh may grow by an axis of this size.
+static bool fits(const Mesh& mesh, std::int64_t size) {
+  return size >= 1 && size <= kMostDevices && mesh.devices() <= kMostDevices / size;
+}
+
+static void refuseSize(DiagBuilder builder, std::int64_t size) {
+  if (size >= 1) builder.note("a mesh has at most 2147483648 devices");
+}
+
 bool Elaborator::meshFromOption(const std::string& text) {
   Mesh mesh;
   for (const std::string& part : splitText(text, ',')) {
@@ -222,6 +233,10 @@ bool Elaborator::meshFromOption(const std::string& text) {
     const auto [at, error] = std::from_chars(size.data(), end, value);
     if (name.empty() || size.empty() || error != std::errc() || at != end || value < 1 || mesh.find(name)) {
       sink_.emit({}, diag::MeshOption, text).note("as `--mesh data=2,model=4`, sizes of at least 1");
+      return false;
+    }
+    if (!fits(mesh, value)) {
+      refuseSize(sink_.emit({}, diag::MeshAxisSize, name, value), value);
       return false;
     }
     mesh.axes.push_back({name, value});
@@ -257,10 +272,8 @@ bool Elaborator::chooseMesh(std::optional<std::int64_t> devices) {
     for (const ast::MeshDecl::Axis& axis : decl->axes) {
       const std::optional<std::int64_t> size = evalInt(*axis.size, scope, "the size of a mesh axis");
       if (!size) return false;
-      constexpr std::int64_t kMostDevices = std::int64_t{1} << 31;
-      if (*size < 1 || *size > kMostDevices || written.devices() > kMostDevices / *size) {
-        DiagBuilder builder = sink_.emit(axis.size->range, diag::MeshAxisSize, axis.name.text, *size);
-        if (*size >= 1) builder.note("a mesh has at most 2147483648 devices");
+      if (!fits(written, *size)) {
+        refuseSize(sink_.emit(axis.size->range, diag::MeshAxisSize, axis.name.text, *size), *size);
         return false;
       }
       const auto known = program_.main->globals.find(axis.name.text);

@@ -228,7 +228,10 @@ Datum Elaborator::convert(const Datum& value, const TypeSpec& type, SourceRange 
     const bool compileTime = type.kind != Kind::Tensor && type.kind != Kind::Tuple;
     if (compileTime && value.isTensorLike()) {
       builder.note("a tensor is known at run time only");
-      if (type.kind == Kind::Bool) builder.help("a run-time scalar is written `bool[]`");
+      if (type.kind == Kind::Bool && type.source != nullptr) {
+        const SourceRange written = type.source->range;
+        builder.fix("a run-time scalar is written `bool[]`", true, {{{written.file, written.end, written.end}, "[]"}});
+      }
     }
     return {};
   };

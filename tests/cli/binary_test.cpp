@@ -147,6 +147,8 @@ TEST_F(Cli, ThreeForFiles) {
   expectEnd(early, 2, {"a name ending in .npy, .npz or .safetensors"});
   EXPECT_FALSE(has(early.all(), "parameters initialised")) << early.all();
   expectEnd(on(2)({"train", "--steps", "1", "--metrics", file("nowhere/m.jsonl")}), 3, {"cannot write"});
+  expectEnd(on(2)({"train", "--steps", "1", "--metrics", "/dev/full"}), 3,
+            {"cannot write `/dev/full`: No space left on device; the run ends here"});
   expectEnd(on(2)({"eval", "--checkpoint", file("nowhere")}), 3, {"no checkpoint in"});
   std::ofstream(file("broken.npz")) << "PK\3\4 and then nothing";
   expectEnd(on(2)({"train", "--steps", "1", "--data", file("broken.npz")}), 3, {"broken.npz"});

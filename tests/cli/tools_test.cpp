@@ -149,6 +149,33 @@ TEST(Fix, AppliesWhatIsCertainAndShowsTheRest) {
   EXPECT_EQ(outcome.err.find("error[E0102]"), std::string::npos) << outcome.err;
 }
 
+// What has one meaning only, in the spelling of other languages.
+TEST(Fix, HabitsOfOtherLanguages) {
+  const Scratch scratch;
+  const auto fixed = [&](const std::string& text) {
+    const std::string file = scratch.write("p.gsd", text);
+    gshardc({"check", "--fix", file});
+    return readFile(file);
+  };
+  const auto entry = [](const std::string& line) {
+    return "entry fn f(x: f32[4], y: f32[4]) -> f32[4] {\n    " + line + "\n    return where(a, x, y)\n}\n";
+  };
+  EXPECT_EQ(fixed(entry("let a = x > 0.0 && y > 0.0")), entry("let a = x > 0.0 and y > 0.0"));
+  EXPECT_EQ(fixed(entry("let a = (x > 0.0)||(y > 0.0)")), entry("let a = (x > 0.0) or (y > 0.0)"));
+  EXPECT_EQ(fixed(entry("let (a) = x > 0.0")), entry("let a = x > 0.0"));
+  EXPECT_EQ(fixed(entry("let a = (x > 0.0,)")), entry("let a = (x > 0.0)"));
+  EXPECT_EQ(fixed(entry("# where x wins\n    let a = x > 0.0")), entry("// where x wins\n    let a = x > 0.0"));
+  EXPECT_EQ(fixed("entry fn f(x: f32[4]) -> (f32[4]) { return x }\n"),
+            "entry fn f(x: f32[4]) -> f32[4] { return x }\n");
+  const std::string scalar =
+      "entry fn f(x: f32[4]) -> f32 {\n    let a: bool$ = sum(x) > 0.0\n    return where(a, 1.0, 0.0)\n}\n";
+  const auto with = [&](const std::string& dims) {
+    std::string text = scalar;
+    return text.replace(text.find('$'), 1, dims);
+  };
+  EXPECT_EQ(fixed(with("")), with("[]"));
+}
+
 TEST(Fix, ImportedFilesToo) {
   const Scratch scratch;
   scratch.write("part.gsd", "fn twice(x: f32[4]) -> f32[4] { return x + x; }\n");
