@@ -1,9 +1,12 @@
 // Bytes of an exchange that is a move at the same time (slice, pad, concat, reverse, transpose, reshape of split dims):
 // what a device receives are the elements of its result tile that come from an operand and lie outside its own tile of
-// it. Counted dim by dim in closed form; a reshape by runs of flat indices.
+// it. Counted dim by dim in closed form; a reshape by runs of flat indices, and over the devices where it cuts across
+// dims (splits of several dims leave no order in what a device lacks).
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "ir/op_table.h"
 #include "partition/reshard.h"
@@ -78,18 +81,47 @@ std::vector<std::pair<std::int64_t, std::int64_t>> flatRuns(const std::vector<st
   return runs;
 }
 
-std::int64_t commonOf(const std::vector<std::pair<std::int64_t, std::int64_t>>& a,
-                      const std::vector<std::pair<std::int64_t, std::int64_t>>& b) {
-  std::int64_t common = 0;
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    const std::int64_t endA = a[i].first + a[i].second, endB = b[j].first + b[j].second;
-    common += std::max<std::int64_t>(0, std::min(endA, endB) - std::max(a[i].first, b[j].first));
-    if (endA < endB)
-      ++i;
-    else
-      ++j;
+// The elements of a tile whose flat index is below `limit`.
+std::int64_t countBelow(const std::vector<std::int64_t>& shape, const std::vector<Tile>& tiles, std::int64_t limit) {
+  std::int64_t stride = 1, count = 0;
+  for (const std::int64_t size : shape) stride *= size;
+  if (stride == 0) return 0;
+  std::int64_t inside = 1;  // elements per index of the dims done
+  for (const Tile& tile : tiles) inside *= tile.live;
+  limit = std::min(limit, stride);
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (tiles[d].live == 0) return 0;
+    stride /= shape[d];
+    inside /= tiles[d].live;
+    const std::int64_t index = limit / stride - tiles[d].offset;
+    count += std::clamp<std::int64_t>(index, 0, tiles[d].live) * inside;
+    if (index < 0 || index >= tiles[d].live) return count;
+    limit %= stride;
   }
+  return count;
+}
+
+std::int64_t runCount(const std::vector<std::int64_t>& shape, const std::vector<Tile>& tiles) {
+  std::int64_t before = 1, runs = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (tiles[d].live != shape[d]) runs = before;
+    before *= tiles[d].live;
+  }
+  return runs;
+}
+
+struct Part {
+  const std::vector<std::int64_t>& shape;
+  std::vector<Tile> tiles;
+};
+
+// Elements that two tiles of one flat sequence share: the runs of the one that has fewer, counted in the other.
+std::int64_t commonOf(const Part& a, const Part& b) {
+  const bool byFirst = runCount(a.shape, a.tiles) <= runCount(b.shape, b.tiles);
+  const Part &few = byFirst ? a : b, &other = byFirst ? b : a;
+  std::int64_t common = 0;
+  for (const auto& [start, length] : flatRuns(few.shape, few.tiles))
+    common += countBelow(other.shape, other.tiles, start + length) - countBelow(other.shape, other.tiles, start);
   return common;
 }
 
@@ -223,10 +255,9 @@ std::int64_t receivedBy(const OpView& op, std::int64_t device) {
     const Value& operand = function.value(op.op().operands[i]);
     const std::vector<Tile> held = tilesOf(op.mesh(), operand.type, *operand.sharding, device);
     if (move == "reshape") {
-      const auto runs = flatRuns(result.type.shape, wanted);
-      std::int64_t live = 0;
-      for (const auto& run : runs) live += run.second;
-      received += live - commonOf(runs, flatRuns(operand.type.shape, held));
+      std::int64_t live = 1;
+      for (const Tile& tile : wanted) live *= tile.live;
+      received += live - commonOf({result.type.shape, wanted}, {operand.type.shape, held});
       continue;
     }
     std::vector<Tile> whole;
@@ -239,6 +270,65 @@ std::int64_t receivedBy(const OpView& op, std::int64_t device) {
   return received * byteSize(result.type.dtype);
 }
 
+// ---- a reshape on a large mesh
+
+// The outermost dim (of more than one index), if it is split and no other is: each tile is one run then.
+std::optional<std::size_t> outermostSplit(const Value& value) {
+  std::optional<std::size_t> outermost;
+  for (std::size_t d = 0; d < value.type.shape.size(); ++d) {
+    const bool isOutermost = !outermost && value.type.shape[d] != 1;
+    if (isOutermost) outermost = d;
+    if (isOutermost == value.sharding->dims[d].empty()) return std::nullopt;
+  }
+  return outermost;
+}
+
+// Both values in runs of parts r = 0 ... n - 1 of one list of axes. What part r lacks is linear in r between the few r
+// where the order of the four ends of the two runs changes, so its sum and its maximum follow from these alone.
+std::optional<BytesReceived> bytesOfRuns(const OpView& op) {
+  const Value& operand = op.function().value(op.op().operands[0]);
+  const Value& result = op.function().value(op.op().results[0]);
+  const std::optional<std::size_t> from = outermostSplit(operand), to = outermostSplit(result);
+  if (!from || !to || operand.sharding->dims[*from] != result.sharding->dims[*to]) return std::nullopt;
+  const std::int64_t parts = productOf(result.sharding->dims[*to]), elements = result.type.elements();
+  const auto runOf = [&](const Value& value, std::size_t dim) {  // elements of a full part
+    const std::int64_t size = value.type.shape[dim];
+    return size == 0 ? 0 : partSize(size, parts) * (elements / size);
+  };
+  const std::int64_t a = runOf(operand, *from), b = runOf(result, *to);
+  BytesReceived bytes;
+  const auto lacks = [&](std::int64_t r) {
+    ++bytes.looks;
+    const std::int64_t wantedBegin = std::min(r * b, elements), wantedEnd = std::min((r + 1) * b, elements);
+    const std::int64_t begin = std::max(wantedBegin, std::min(r * a, elements));
+    const std::int64_t end = std::min(wantedEnd, std::min((r + 1) * a, elements));
+    return wantedEnd - wantedBegin - std::max<std::int64_t>(0, end - begin);
+  };
+  std::set<std::int64_t> turns = {0, parts - 1};
+  const auto turnAt = [&](std::int64_t r) {
+    for (std::int64_t near = r - 2; near <= r + 2; ++near) {
+      if (near > 0 && near < parts) turns.insert(near);
+    }
+  };
+  if (a > 0) turnAt(elements / a);
+  if (b > 0) turnAt(elements / b);
+  if (a != b) turnAt(std::min(a, b) / std::abs(a - b));  // from there on the runs of one part lie apart
+  const std::int64_t copies = op.mesh().devices() / parts, size = byteSize(result.type.dtype);
+  std::int64_t total = 0;
+  for (auto turn = turns.begin(); turn != turns.end(); ++turn) {
+    const std::int64_t here = lacks(*turn);
+    bytes.max = std::max(bytes.max, here * size);
+    total += here;
+    const auto next = std::next(turn);
+    if (next == turns.end() || *next == *turn + 1) continue;
+    const std::int64_t between = *next - *turn - 1, first = lacks(*turn + 1), last = lacks(*next - 1);
+    bytes.max = std::max(bytes.max, std::max(first, last) * size);
+    total += (first + last) * between / 2;
+  }
+  bytes.total = total * size * copies;
+  return bytes;
+}
+
 }  // namespace
 
 BytesReceived bytesOfExchange(const OpView& op) {
@@ -248,7 +338,10 @@ BytesReceived bytesOfExchange(const OpView& op) {
     const Value& operand = function.value(op.op().operands[0]);
     return bytesOfMove(op.mesh(), result.type, *operand.sharding, *result.sharding);
   }
-  if (op.mesh().devices() > kPerDeviceLimit && op.stringAttr("move") != "reshape") return MoveClasses(op).bytes();
+  if (op.mesh().devices() > kPerDeviceLimit) {
+    if (op.stringAttr("move") != "reshape") return MoveClasses(op).bytes();
+    if (const std::optional<BytesReceived> bytes = bytesOfRuns(op)) return *bytes;
+  }
   std::vector<bool> used(op.mesh().axes.size(), false);
   const auto mark = [&](const Sharding& sharding) {
     for (const auto& dim : sharding.dims) {

@@ -46,6 +46,7 @@ bool tilesNest(std::int64_t dim, std::int64_t a, std::int64_t b);
 struct BytesReceived {
   std::int64_t max = 0, total = 0;
   std::vector<std::int64_t> perDevice;  // on meshes of at most kPerDeviceLimit devices
+  std::int64_t looks = 0;               // devices that were looked at one by one: the work of counting an exchange
 };
 inline constexpr std::int64_t kPerDeviceLimit = 64;
 // Calls receivedBy(device) for every device of a small mesh, else once per combination of coordinates of the axes that

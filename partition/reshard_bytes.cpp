@@ -50,6 +50,7 @@ BytesReceived collectBytes(const Mesh& mesh, std::vector<bool> used,
   std::vector<std::int64_t> coordinates(mesh.axes.size(), 0);
   for (bool more = true; more;) {
     const std::int64_t received = receivedBy(mesh.deviceAt(coordinates));
+    ++bytes.looks;
     bytes.max = std::max(bytes.max, received);
     bytes.total += received * copies;
     if (all) bytes.perDevice.push_back(received);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "partition/comm_plan.h"
+#include "partition/reshard.h"
 #include "partition/tile_classes.h"
 #include "partition_harness.h"
 
@@ -170,6 +171,54 @@ TEST(Scale, TimeDoesNotGrowWithTheMesh) {
     manySeconds = std::min(manySeconds, secondsFor(many));
   }
   EXPECT_LT(manySeconds, fewSeconds * 3) << fewSeconds << " s and " << manySeconds << " s";
+}
+
+// A reshape of values that are cut along their outermost dim costs the same to count on every mesh, and counts what a
+// walk over all devices counts.
+TEST(Scale, ReshapesAreCountedWithoutAWalk) {
+  const auto bytesFor = [](std::int64_t devices, Type from, Type to) {
+    Module module;
+    module.mesh.axes = {{"d", devices}, {"e", 65}};  // the second one makes every mesh a large one
+    Function& function = module.functions.emplace_back();
+    const auto sharded = [&](const Type& type) {
+      Sharding sharding = Sharding::replicated(type.rank());
+      sharding.dims[0] = {wholeAxis(module.mesh, 0)};
+      return function.addValue({type, sharding});
+    };
+    Op op{OpKind::Exchange, {sharded(from)}, {}, {}, {}, Phase::Forward};
+    op.results = {sharded(to)};
+    op.attributes.set("move", std::string("reshape"));
+    return bytesOfExchange(OpView(module, function, op));
+  };
+  std::int64_t looks = 0;
+  for (const std::int64_t devices : {2, 64, 2048, 1 << 20}) {
+    const BytesReceived bytes = bytesFor(devices, {DType::F32, {100000, 6}}, {DType::F32, {60000, 10}});
+    EXPECT_LE(bytes.looks, 40) << devices;
+    looks = std::max(looks, bytes.looks);
+  }
+  EXPECT_GT(looks, 0);
+  // Against tiles one by one.
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const auto below = [&](std::int64_t n) {
+      return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+    };
+    const std::int64_t devices = below(70), p = below(12), q = below(12), r = below(12);
+    const Type from{DType::F32, {p * q, r}}, to{DType::F32, {p, q * r}};
+    if (from.shape[0] == 1 || to.shape[0] == 1) continue;
+    const BytesReceived bytes = bytesFor(devices, from, to);
+    std::int64_t total = 0, most = 0;
+    for (std::int64_t d = 0; d < devices; ++d) {
+      const Tile held = tileOf(from.shape[0], devices, d), wanted = tileOf(to.shape[0], devices, d);
+      std::int64_t lacks = 0;
+      for (std::int64_t i = wanted.offset * q * r; i < (wanted.offset + wanted.live) * q * r; ++i)
+        lacks += i < held.offset * r || i >= (held.offset + held.live) * r ? 1 : 0;
+      total += lacks;
+      most = std::max(most, lacks);
+    }
+    EXPECT_EQ(bytes.total, total * 4 * 65) << devices << " " << printType(from) << " " << printType(to);
+    EXPECT_EQ(bytes.max, most * 4) << devices << " " << printType(from) << " " << printType(to);
+  }
 }
 
 }  // namespace
