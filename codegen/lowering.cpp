@@ -17,6 +17,7 @@ class Lowering {
   LoweredFunction run() {
     const std::vector<bool> products = chooseProducts(views_);
     plan_ = planFusion(views_, products, options_.fuse);
+    collectStored();
     for (std::size_t i = 0; i < function_.ops.size(); ++i) {
       const Op& op = function_.ops[i];
       switch (views_.info(i).kind) {
@@ -139,13 +140,17 @@ class Lowering {
     addKernel(op, b.finish());
   }
 
+  void collectStored() {
+    storedOf_.resize(function_.ops.size());
+    for (std::size_t i = 0; i < function_.ops.size(); ++i) {
+      if (plan_.group[i] >= 0 && plan_.stored[function_.ops[i].results[0].index])
+        storedOf_[static_cast<std::size_t>(plan_.group[i])].push_back(i);
+    }
+  }
+
   void lowerGroup(std::size_t op) {
     if (plan_.inlined[op] || plan_.group[op] != static_cast<int>(op)) return;
-    std::vector<std::size_t> stored;
-    for (std::size_t i = op; i < function_.ops.size(); ++i) {
-      if (plan_.group[i] == static_cast<int>(op) && plan_.stored[function_.ops[i].results[0].index])
-        stored.push_back(i);
-    }
+    const std::vector<std::size_t>& stored = storedOf_[op];
     if (stored.empty()) return;
     ExpressionBuilder b = builder(static_cast<int>(op));
     const DimMap dims = b.addLoops(views_.layout(function_.ops[op].results[0]));
@@ -355,6 +360,7 @@ class Lowering {
   const Function& function_;
   const LoweringOptions& options_;
   FusionPlan plan_;
+  std::vector<std::vector<std::size_t>> storedOf_;  // per group, by its first op: members whose results are stored
   std::vector<Unit> units_;
 };
 

@@ -22,6 +22,10 @@ struct Block {
   bool isInput = false, isWorkspace = false;
 };
 
+struct Alive {  // bytes
+  std::int64_t inputs = 0, values = 0, workspace = 0;
+};
+
 class Planner {
  public:
   Planner(const FunctionViews& views, const LoweredFunction& lowered, const FixedMemory& fixed,
@@ -41,6 +45,7 @@ class Planner {
     begins_.assign(values, last_);
     ends_.assign(values, -1);
     firstWriter_.assign(values, -1);
+    lastReader_.assign(values, -1);
     placeArguments();
     findLives();
     placeResults();
@@ -109,21 +114,21 @@ class Planner {
         begins_[value.index] = std::min(begins_[value.index], u);
         ends_[value.index] = std::max(ends_[value.index], u);
       }
-      for (const ValueId value : unit.reads) ends_[value.index] = std::max(ends_[value.index], u);
+      for (const ValueId value : unit.reads) {
+        ends_[value.index] = std::max(ends_[value.index], u);
+        lastReader_[value.index] = u;
+      }
     }
   }
 
   // May `value` be made right in the place of `old`, whose reads must be over by then?
   bool mayReplace(ValueId value, ValueId old) const {
     const std::int64_t writer = firstWriter_[value.index];
-    for (std::int64_t u = writer; u < last_; ++u) {
-      const Unit& unit = units_[static_cast<std::size_t>(u)];
-      if (std::find(unit.reads.begin(), unit.reads.end(), old) == unit.reads.end()) continue;
-      if (u > writer) return false;
-      const std::pair<ValueId, ValueId> pair{value, old};
-      if (std::find(unit.inPlace.begin(), unit.inPlace.end(), pair) == unit.inPlace.end()) return false;
-    }
-    return true;
+    if (lastReader_[old.index] < writer) return true;
+    if (lastReader_[old.index] > writer) return false;
+    const Unit& unit = units_[static_cast<std::size_t>(writer)];
+    const std::pair<ValueId, ValueId> pair{value, old};
+    return std::find(unit.inPlace.begin(), unit.inPlace.end(), pair) != unit.inPlace.end();
   }
 
   void placeResults() {
@@ -275,19 +280,31 @@ class Planner {
   void measure() {
     memory_.peakBytes = accumulators_.end;
     for (const Block& block : blocks_) memory_.peakBytes = std::max(memory_.peakBytes, block.offset + block.bytes);
+    // What begins and ends at each unit, summed on the way: blocks times units would be the square of the depth.
+    const std::int64_t units = std::max<std::int64_t>(last_, 1);
+    std::vector<Alive> changes(static_cast<std::size_t>(units) + 1);
+    const auto kindOf = [](const Block& block) {
+      return block.isInput ? &Alive::inputs : block.isWorkspace ? &Alive::workspace : &Alive::values;
+    };
+    for (const Block& block : blocks_) {
+      const std::int64_t begin = std::max<std::int64_t>(block.begin, 0), end = std::min(block.end + 1, units);
+      if (begin >= end) continue;
+      changes[static_cast<std::size_t>(begin)].*kindOf(block) += block.bytes;
+      changes[static_cast<std::size_t>(end)].*kindOf(block) -= block.bytes;
+    }
     std::int64_t most = -1;
-    for (std::int64_t u = 0; u < std::max<std::int64_t>(last_, 1); ++u) {
-      std::int64_t inputs = 0, values = 0, workspace = 0;
-      for (const Block& block : blocks_) {
-        if (block.begin > u || block.end < u) continue;
-        (block.isInput ? inputs : block.isWorkspace ? workspace : values) += block.bytes;
-      }
-      if (inputs + values + workspace <= most) continue;
-      most = inputs + values + workspace;
+    Alive now;
+    for (std::int64_t u = 0; u < units; ++u) {
+      const Alive& change = changes[static_cast<std::size_t>(u)];
+      now.inputs += change.inputs;
+      now.values += change.values;
+      now.workspace += change.workspace;
+      if (now.inputs + now.values + now.workspace <= most) continue;
+      most = now.inputs + now.values + now.workspace;
       memory_.peakUnit = last_ > 0 ? u : -1;
-      memory_.inputs = inputs;
-      memory_.values = values;
-      memory_.workspace = workspace;
+      memory_.inputs = now.inputs;
+      memory_.values = now.values;
+      memory_.workspace = now.workspace;
     }
     // (Values in fixed places are the module's, and alive throughout.)
     const std::int64_t at = std::max<std::int64_t>(memory_.peakUnit, 0);
@@ -306,7 +323,7 @@ class Planner {
   std::int64_t last_;  // end of results: after all units
   FunctionMemory memory_;
   std::vector<int> blockOf_;  // per value
-  std::vector<std::int64_t> begins_, ends_, firstWriter_;
+  std::vector<std::int64_t> begins_, ends_, firstWriter_, lastReader_;
   std::vector<Block> blocks_;
   std::map<std::int64_t, ValueId> owner_;  // argument that lies in a fixed place
   std::map<ValueId, int> kept_;            // old values kept apart: their block
