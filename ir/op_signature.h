@@ -1,25 +1,15 @@
-// What pure questions about an op depend on, as bytes: kind, attributes, types and, where asked for, shardings. Two ops
+// What pure questions about an op depend on, as a key: kind, attributes, types and, where asked for, shardings. Two ops
 // of equal signature have equal factors, verify alike and are partitioned alike, so a model of many equal layers asks
 // each question once. Source ranges, names and phases are left out.
 #pragma once
 
-#include <string>
-#include <unordered_map>
-
+#include "ir/key_numbers.h"
 #include "ir/module.h"
 
 namespace gshard {
 
-inline void appendNumber(std::string& key, std::int64_t number) {
-  if (number >= 0 && number < 255) {
-    key.push_back(static_cast<char>(number));
-    return;
-  }
-  key.push_back(static_cast<char>(255));
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-void appendAxes(std::string& key, std::span<const AxisRef> axes);
-void appendSharding(std::string& key, const Sharding& sharding);
+void addAxes(Key& key, std::span<const AxisRef> axes);
+void addSharding(Key& key, const Sharding& sharding);
 
 // Numbers of values by what a signature says of them: dtype, shape, row dim, the number of a scalar constant (what a
 // `pad` pads with decides what may be pending in it) and, where asked for, the sharding. Shared by all functions whose
@@ -27,26 +17,31 @@ void appendSharding(std::string& key, const Sharding& sharding);
 class ValueNumbers {
  public:
   explicit ValueNumbers(bool sharded) : sharded_(sharded) {}
-  std::int64_t of(const Value& value, const Attribute* constant);
+  std::size_t of(const Value& value, const Attribute* constant);
+  void addAttributes(Key& key, const Op& op);
+  std::size_t count() const { return numbers_.count(); }
 
  private:
   bool sharded_;
-  std::string key_;
-  std::unordered_map<std::string, std::int64_t> numbers_;
+  std::int64_t tables_ = 0;  // long literals so far, none of which is equal to another
+  Key key_;
+  KeyNumbers numbers_;
 };
 
 // Signatures of a function's ops. The function is not changed meanwhile.
 class OpSignatures {
  public:
   OpSignatures(const Function& function, ValueNumbers& numbers);
-  void append(std::string& key, const Op& op);
-  std::int64_t number(ValueId value);
+  void add(Key& key, const Op& op);
+  std::size_t number(ValueId value);
 
  private:
+  static constexpr std::size_t kUnasked = SIZE_MAX;
+
   const Function& function_;
   ValueNumbers& numbers_;
   std::vector<const Attribute*> constants_;  // by value; null: no scalar constant
-  std::vector<std::int64_t> known_;  // by value; -1: not asked for yet, since many values of a function are dead
+  std::vector<std::size_t> known_;           // by value; kUnasked at first, since many values of a function are dead
 };
 
 }  // namespace gshard

@@ -56,6 +56,7 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
                   const PassManagerOptions& options) {
   PassRun run;
   const Module first = module;
+  KnownOps known;
   for (std::size_t i = 0; i < passes.size(); ++i) {
     const Pass& pass = passes[i];
     PassRecord record;
@@ -72,7 +73,7 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
       fault = error.what();
     }
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!fault && !sink.sawError()) fault = verify(module, pass.form);
+    if (!fault && !sink.sawError()) fault = verify(module, pass.form, known);
     std::string after;
     if (!fault && (isDumped || options.checkRoundTrip)) after = printModule(module);
     if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(after);

@@ -2,9 +2,7 @@
 #include "ir/verifier.h"
 
 #include <algorithm>
-#include <unordered_set>
 
-#include "ir/op_signature.h"
 #include "ir/op_table.h"
 #include "ir/recompute.h"
 #include "ir/scalar_functions.h"
@@ -20,18 +18,25 @@ bool holds(AttrKind kind, const Attribute& value) {
   return value.index() == static_cast<std::size_t>(kind);
 }
 
-// Values and ops that were found right, in all functions of the module.
-struct KnownOps {
-  KnownOps() : values(/*sharded=*/true) {}
-  ValueNumbers values;
-  std::vector<bool> checkedValues;  // by number
-  std::unordered_set<std::string> signatures;
-};
+bool isMarked(const std::vector<bool>& marks, std::size_t number) {
+  return number < marks.size() && marks[number];
+}
+
+void mark(std::vector<bool>& marks, std::size_t number) {
+  if (number >= marks.size()) marks.resize(number + 1, false);
+  marks[number] = true;
+}
 
 class FunctionVerifier {
  public:
   FunctionVerifier(const Module& module, const Function& function, Form form, KnownOps& known)
-      : module_(module), function_(function), form_(form), known_(known), signatures_(function, known.values) {}
+      : module_(module),
+        function_(function),
+        form_(form),
+        known_(known),
+        rightValues_(known.rightValues[static_cast<std::size_t>(form)]),
+        rightOps_(known.rightOps[static_cast<std::size_t>(form)]),
+        signatures_(function, known.values) {}
 
   Complaint run() {
     defined_.assign(function_.values.size(), false);
@@ -54,11 +59,10 @@ class FunctionVerifier {
     if (id.index >= function_.values.size()) return "a result that is no value of the function";
     if (defined_[id.index]) return "value " + std::to_string(id.index) + " is defined twice";
     defined_[id.index] = true;
-    const auto number = static_cast<std::size_t>(signatures_.number(id));
-    if (number < known_.checkedValues.size() && known_.checkedValues[number]) return std::nullopt;
+    const std::size_t number = signatures_.number(id);
+    if (isMarked(rightValues_, number)) return std::nullopt;
     if (Complaint fault = checkValue(function_.value(id))) return fault;
-    if (number >= known_.checkedValues.size()) known_.checkedValues.resize(number + 1, false);
-    known_.checkedValues[number] = true;
+    mark(rightValues_, number);
     return std::nullopt;
   }
 
@@ -173,10 +177,11 @@ class FunctionVerifier {
       if (Complaint fault = define(result)) return fault;
     }
     signature_.clear();
-    signatures_.append(signature_, op);
-    if (known_.signatures.contains(signature_)) return std::nullopt;
+    signatures_.add(signature_, op);
+    const std::size_t number = known_.signatures.of(signature_);
+    if (isMarked(rightOps_, number)) return std::nullopt;
     if (Complaint fault = checkMeaning(op, def)) return fault;
-    known_.signatures.insert(signature_);
+    mark(rightOps_, number);
     return std::nullopt;
   }
 
@@ -201,8 +206,9 @@ class FunctionVerifier {
   const Function& function_;
   const Form form_;
   KnownOps& known_;
+  std::vector<bool>&rightValues_, &rightOps_;
   OpSignatures signatures_;
-  std::string signature_;  // of the op at hand
+  Key signature_;  // of the op at hand
   std::vector<bool> defined_;
 };
 
@@ -225,15 +231,23 @@ Complaint checkDeclarations(const Module& module, const Declarations& list, Form
 }
 }  // namespace
 
-std::optional<std::string> verify(const Module& module, Form form) {
+std::optional<std::string> verify(const Module& module, Form form, KnownOps& known) {
+  if (known.mesh != module.mesh) {
+    known = {};
+    known.mesh = module.mesh;
+  }
   if (Complaint fault = checkDeclarations(module, module.parameters, form)) return "parameter " + *fault;
   if (Complaint fault = checkDeclarations(module, module.states, form)) return "state " + *fault;
-  KnownOps known;
   for (const Function& function : module.functions) {
     if (Complaint fault = FunctionVerifier(module, function, form, known).run())
       return "func @" + function.name + ": " + *fault;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> verify(const Module& module, Form form) {
+  KnownOps known;
+  return verify(module, form, known);
 }
 
 }  // namespace gshard

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <unordered_map>
 
 #include "ir/op_signature.h"
 #include "partition/passes.h"
@@ -37,36 +36,38 @@ class KnownPlans {
  public:
   ValueNumbers& values() { return values_; }
 
-  std::shared_ptr<const OpFactors> factorsOf(const OpView& op, OpSignatures& signatures) {
+  // Beside its factors an op has a number, the same for equal ops.
+  std::size_t numberOf(const OpView& op, OpSignatures& signatures) {
     key_.clear();
-    signatures.append(key_, op.op());
-    std::shared_ptr<const OpFactors>& known = factors_[key_];
-    if (known == nullptr) known = std::make_shared<const OpFactors>(gshard::factorsOf(op));
-    return known;
+    signatures.add(key_, op.op());
+    const std::size_t number = signatures_.of(key_);
+    if (number == factors_.size()) factors_.push_back(std::make_shared<const OpFactors>(gshard::factorsOf(op)));
+    return number;
   }
+  const std::shared_ptr<const OpFactors>& factorsOf(std::size_t number) const { return factors_[number]; }
 
-  const OpPlan& choose(const OpView& op, OpSignatures& signatures, const OpFactors& factors,
-                       const OpSurroundings& around, ReshardCosts& costs) {
+  const OpPlan& choose(const OpView& op, std::size_t number, const OpSurroundings& around, ReshardCosts& costs) {
     key_.clear();
-    signatures.append(key_, op.op());
+    key_.addSize(number);
     for (std::size_t i = 0; i < around.operands.size(); ++i) {
-      appendNumber(key_, static_cast<std::int64_t>(around.operands[i].size()));
-      for (const Sharding& version : around.operands[i]) appendSharding(key_, version);
-      appendNumber(key_, around.free[i] ? 1 : 0);
-      appendSharding(key_, around.operandsWanted[i]);
+      key_.addSize(around.operands[i].size());
+      for (const Sharding& version : around.operands[i]) addSharding(key_, version);
+      key_.add(around.free[i] ? 1 : 0);
+      addSharding(key_, around.operandsWanted[i]);
     }
-    for (const Sharding& wanted : around.resultsWanted) appendSharding(key_, wanted);
-    appendNumber(key_, std::bit_cast<std::int64_t>(around.completionsPerRun));
-    const auto known = plans_.find(key_);
-    if (known != plans_.end()) return known->second;
-    return plans_.emplace(key_, choosePlan(op, factors, around, costs)).first->second;
+    for (const Sharding& wanted : around.resultsWanted) addSharding(key_, wanted);
+    key_.add(std::bit_cast<std::int64_t>(around.completionsPerRun));
+    const std::size_t plan = situations_.of(key_);
+    if (plan == plans_.size()) plans_.push_back(choosePlan(op, *factors_[number], around, costs));
+    return plans_[plan];
   }
 
  private:
   ValueNumbers values_{/*sharded=*/false};
-  std::string key_;
-  std::unordered_map<std::string, std::shared_ptr<const OpFactors>> factors_;
-  std::unordered_map<std::string, OpPlan> plans_;
+  Key key_;
+  KeyNumbers signatures_, situations_;
+  std::vector<std::shared_ptr<const OpFactors>> factors_;  // by number of signature
+  std::vector<OpPlan> plans_;                              // by number of situation
 };
 
 class FunctionPartitioner {
@@ -181,7 +182,8 @@ class FunctionPartitioner {
     const Op& op = function_.ops[index];
     const OpView view(module_, function_, op);
     Planned& item = planned_[index];
-    item.factors = plans_.factorsOf(view, signatures);
+    const std::size_t number = plans_.numberOf(view, signatures);
+    item.factors = plans_.factorsOf(number);
     pending.joinAccumulators(index);
     OpSurroundings around;
     around.operandsWanted = item.operandsWanted;
@@ -201,7 +203,7 @@ class FunctionPartitioner {
       item.plan.operands = item.plan.results = around.resultsWanted;
       item.plan.madePartial.resize(1);
     } else {
-      item.plan = plans_.choose(view, signatures, *item.factors, around, costs_);
+      item.plan = plans_.choose(view, number, around, costs_);
     }
     item.why = beginnings(op, item);
     pending.add(index, item.plan, item.why);

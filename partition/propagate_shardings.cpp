@@ -5,8 +5,8 @@
 // Ops join in three groups: forward and backward of the trained functions; those of the other functions; last the
 // updates and initial values. So a split comes from parameters to gradients and states, and never from a state to its
 // parameter.
+#include <deque>
 #include <set>
-#include <unordered_map>
 
 #include "ir/op_signature.h"
 #include "partition/diagnostics.h"
@@ -24,6 +24,7 @@ enum class Level : std::uint8_t { Elementwise, NoBroadcast, BroadcastBackward, A
 struct PropagationOp {
   std::size_t function = 0;
   const Op* op = nullptr;
+  std::size_t number = 0;              // of its signature
   const OpFactors* factors = nullptr;  // equal ops share them
   Group group = Group::Training;
   std::vector<std::size_t> slots;     // of tensorsOf, in order
@@ -66,15 +67,14 @@ class Propagation {
     for (std::size_t f = 0; f < module_.functions.size(); ++f) {
       const Function& function = module_.functions[f];
       OpSignatures signatures(function, values);
-      std::string signature;
+      Key signature;
       for (const Op& op : function.ops) {
         if (readsStored(op)) continue;
         signature.clear();
-        signatures.append(signature, op);
-        auto known = factors_.find(signature);
-        if (known == factors_.end())
-          known = factors_.emplace(signature, factorsOf(OpView(module_, function, op))).first;
-        PropagationOp item{f, &op, &known->second, groupOf(function, op), {}, {}};
+        signatures.add(signature, op);
+        const std::size_t number = signatures_.of(signature);
+        if (number == factors_.size()) factors_.push_back(factorsOf(OpView(module_, function, op)));
+        PropagationOp item{f, &op, number, &factors_[number], groupOf(function, op), {}, {}};
         for (const ValueId value : op.operands) item.slots.push_back(slots_.of(f, value));
         for (const ValueId value : op.results) item.slots.push_back(slots_.of(f, value));
         for (const std::size_t slot : item.slots) users_[slot].push_back(ops_.size());
@@ -112,9 +112,10 @@ class Propagation {
   const StepResult& step(const PropagationOp& item, Level level) {
     const std::size_t operands = item.factors->operands.size();
     std::vector<StepTensor> tensors;
-    std::string key;
-    appendNumber(key, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(item.factors)));
-    appendNumber(key, level == Level::All ? 1 : 0);
+    Key& key = key_;
+    key.clear();
+    key.addSize(item.number);
+    key.add(level == Level::All ? 1 : 0);
     for (std::size_t t = 0; t < item.slots.size(); ++t) {
       Slot& slot = slots_.at(item.slots[t]);
       StepTensor tensor{&slot.type, &slot.dims, &slot.fixed, true, true};
@@ -124,15 +125,15 @@ class Propagation {
       }
       if (item.group == Group::Updates && slot.keepsInUpdates) tensor.target = false;
       tensors.push_back(tensor);
-      appendNumber(key, (tensor.source ? 1 : 0) + (tensor.target ? 2 : 0));
+      key.add((tensor.source ? 1 : 0) + (tensor.target ? 2 : 0));
       for (std::size_t dim = 0; dim < slot.dims.size(); ++dim) {
-        appendAxes(key, slot.dims[dim]);
-        appendNumber(key, slot.fixed[dim] ? 1 : 0);
+        addAxes(key, slot.dims[dim]);
+        key.add(slot.fixed[dim] ? 1 : 0);
       }
     }
-    const auto known = steps_.find(key);
-    if (known != steps_.end()) return known->second;
-    return steps_.emplace(std::move(key), propagateStep(*item.factors, tensors, level == Level::All)).first->second;
+    const std::size_t number = situations_.of(key);
+    if (number == steps_.size()) steps_.push_back(propagateStep(*item.factors, tensors, level == Level::All));
+    return steps_[number];
   }
 
   void drain() {
@@ -242,8 +243,10 @@ class Propagation {
   Module& module_;
   PassContext& context_;
   Slots slots_;
-  std::unordered_map<std::string, OpFactors> factors_;  // by signature; addresses stay
-  std::unordered_map<std::string, StepResult> steps_;   // by factors, level and splits
+  KeyNumbers signatures_, situations_;  // a situation: signature, level and splits
+  std::deque<OpFactors> factors_;       // by number of signature; addresses stay
+  std::deque<StepResult> steps_;        // by number of situation
+  Key key_;
   std::vector<PropagationOp> ops_;
   std::vector<bool> active_;
   std::vector<std::vector<std::size_t>> users_;  // per slot
