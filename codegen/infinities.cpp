@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "ir/scalar_functions.h"
 
@@ -57,10 +59,31 @@ Signs throughScalar(const OpView& view, const std::vector<Signs>& operands) {
   }
 }
 
+// Equal functions of equal infinities are sampled once.
+class KnownScalars {
+ public:
+  Signs through(const OpView& view, const std::vector<Signs>& operands) {
+    std::string key = view.stringAttr("fn");
+    key += '(';
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      key += static_cast<char>('a' + static_cast<int>(view.operandType(i).dtype));
+      key += static_cast<char>('0' + (operands[i].minus ? 1 : 0) + (operands[i].plus ? 2 : 0));
+    }
+    key += static_cast<char>('a' + static_cast<int>(view.resultType(0).dtype));
+    const auto [known, isNew] = known_.try_emplace(std::move(key));
+    if (isNew) known->second = throughScalar(view, operands);
+    return known->second;
+  }
+
+ private:
+  std::map<std::string, Signs> known_;
+};
+
 }  // namespace
 
 std::vector<bool> writtenInfinities(const FunctionViews& views) {
   const Function& function = views.function();
+  KnownScalars scalars;
   std::vector<Signs> signs(function.values.size());
   for (std::size_t number = 0; number < function.ops.size(); ++number) {
     const Op& op = function.ops[number];
@@ -75,7 +98,7 @@ std::vector<bool> writtenInfinities(const FunctionViews& views) {
       for (const double value : view.literalAttr("value").floats) all.add(value);
     }
     if (!all.any()) continue;
-    if (views.info(number).kind == OpClass::Map) all = throughScalar(view, operands);
+    if (views.info(number).kind == OpClass::Map) all = scalars.through(view, operands);
     // A maximum takes -inf only where there is nothing else, and a minimum +inf.
     if (views.info(number).kind == OpClass::Reduce && view.hasAttr("reduction")) {
       const std::optional<Reduction> reduction = reductionFromName(view.stringAttr("reduction"));

@@ -9,7 +9,15 @@
 namespace gshard {
 
 void Key::addText(std::string_view text) {
-  addSize(text.size());
+  // One word for a short text: its length lies in the byte that is left.
+  if (text.size() < sizeof(std::uint64_t)) {
+    std::uint64_t word = text.size();
+    for (const char c : text) word = word << 8 | static_cast<unsigned char>(c);
+    words_.push_back(word);
+    return;
+  }
+  constexpr std::uint64_t kLong = std::uint64_t{0xff} << 56;
+  words_.push_back(text.size() | kLong);
   for (std::size_t i = 0; i < text.size(); i += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + i, std::min(sizeof word, text.size() - i));

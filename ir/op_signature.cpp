@@ -59,7 +59,34 @@ static void addAttribute(Key& key, const Attribute& attribute, std::int64_t& tab
              attribute);
 }
 
+std::uint64_t ValueNumbers::hashOf(const Value& value) const {
+  std::uint64_t hash = static_cast<std::uint64_t>(value.type.dtype);
+  const auto add = [&](std::int64_t number) {
+    hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  };
+  for (const std::int64_t size : value.type.shape) add(size);
+  add(value.rowDim);
+  if (!sharded_ || !value.sharding) return hash;
+  for (const std::vector<AxisRef>& axes : value.sharding->dims) {
+    add(static_cast<std::int64_t>(axes.size()));
+    for (const AxisRef& ref : axes) add(ref.axis + ref.pre * 64 + ref.size * 4096);
+  }
+  add(static_cast<std::int64_t>(value.sharding->partial.size()));
+  return hash;
+}
+
 std::size_t ValueNumbers::of(const Value& value, const Attribute* constant) {
+  if (constant != nullptr) return numberOf(value, constant);
+  Seen& seen = seen_[hashOf(value) % seen_.size()];
+  const bool isSame = seen.number != SIZE_MAX && seen.rowDim == value.rowDim && seen.type == value.type &&
+                      (!sharded_ || seen.sharding == value.sharding);
+  if (isSame) return seen.number;
+  seen = {value.type, value.rowDim, sharded_ ? value.sharding : std::nullopt, numberOf(value, nullptr)};
+  return seen.number;
+}
+
+std::size_t ValueNumbers::numberOf(const Value& value, const Attribute* constant) {
   key_.clear();
   key_.add(static_cast<std::int64_t>(value.type.dtype));
   key_.addSize(value.type.shape.size());
@@ -104,10 +131,9 @@ std::size_t OpSignatures::number(ValueId value) {
 void OpSignatures::add(Key& key, const Op& op) {
   key.add(static_cast<std::int64_t>(op.kind));
   numbers_.addAttributes(key, op);
-  for (const std::vector<ValueId>* list : {&op.operands, &op.results}) {
-    key.addSize(list->size());
-    for (const ValueId id : *list) key.addSize(number(id));
-  }
+  key.addSize(op.operands.size());
+  for (const ValueId id : op.operands) key.addSize(number(id));
+  for (const ValueId id : op.results) key.addSize(number(id));
 }
 
 }  // namespace gshard

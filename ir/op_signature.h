@@ -22,7 +22,18 @@ class ValueNumbers {
   std::size_t count() const { return numbers_.count(); }
 
  private:
+  // What values looked like that hashes to the same place, and their number: most values are like one before.
+  struct Seen {
+    Type type;
+    std::int64_t rowDim = -1;
+    std::optional<Sharding> sharding;
+    std::size_t number = SIZE_MAX;
+  };
+  std::uint64_t hashOf(const Value& value) const;
+  std::size_t numberOf(const Value& value, const Attribute* constant);
+
   bool sharded_;
+  std::vector<Seen> seen_ = std::vector<Seen>(256);
   std::int64_t tables_ = 0;  // long literals so far, none of which is equal to another
   Key key_;
   KeyNumbers numbers_;

@@ -2,7 +2,9 @@
 #include "ir/pass_manager.h"
 
 #include <chrono>
+#include <map>
 
+#include "ir/known_ops.h"
 #include "ir/text.h"
 #include "support/check.h"
 
@@ -39,6 +41,25 @@ std::optional<std::string> roundTripFault(const std::string& text) {
   return printModule(*again) == text ? std::nullopt
                                      : std::optional<std::string>("its text changes when parsed and printed");
 }
+
+using FunctionTexts = std::map<const Function*, std::string>;
+
+FunctionTexts functionTexts(const Module& module) {
+  FunctionTexts texts;
+  for (const Function& function : module.functions) texts[&function] = printFunction(module, function);
+  return texts;
+}
+
+// Is there a function that the pass changed, and says it did not?
+std::optional<std::string> claimFault(const FunctionTexts& before, const FunctionTexts& after,
+                                      const std::set<const Function*>& unchanged) {
+  for (const Function* function : unchanged) {
+    const auto was = before.find(function), is = after.find(function);
+    if (was == before.end() || is == after.end() || was->second != is->second)
+      return "it changes a function that it names unchanged";
+  }
+  return std::nullopt;
+}
 }  // namespace
 
 namespace {
@@ -63,6 +84,7 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
     record.name = pass.name;
     const bool isDumped = options.dumpAfter == "all" || options.dumpAfter == pass.name;
     const std::string before = isDumped ? printModule(module) : std::string();
+    const FunctionTexts textsBefore = options.checkRoundTrip ? functionTexts(module) : FunctionTexts();
     WatchingSink sink(context.diag);
     PassContext watched{context.options, sink};
     const auto start = std::chrono::steady_clock::now();
@@ -73,7 +95,10 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
       fault = error.what();
     }
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!fault && !sink.sawError()) fault = verify(module, pass.form, known);
+    if (!fault && options.checkRoundTrip) fault = claimFault(textsBefore, functionTexts(module), watched.unchanged);
+    // What comes in was not looked at yet, nor for another form.
+    if (i == 0 || passes[i - 1].form != pass.form) watched.unchanged.clear();
+    if (!fault && !sink.sawError()) fault = verify(module, pass.form, known, watched.unchanged);
     std::string after;
     if (!fault && (isDumped || options.checkRoundTrip)) after = printModule(module);
     if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(after);

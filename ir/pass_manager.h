@@ -18,6 +18,7 @@ struct PassOptions {
 struct PassContext {
   const PassOptions& options;
   DiagSink& diag;
+  std::set<const Function*> unchanged = {};  // what a pass left as it was may be named: it is not verified again
 };
 
 struct Pass {

@@ -64,8 +64,20 @@ std::vector<AxisRef> joinedAxes(std::span<const AxisRef> axes) {
   return result;
 }
 
+// No piece of size 1 and none that goes on where the one before it ends: as most shardings are.
+static bool isJoined(std::span<const AxisRef> axes) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].size == 1) return false;
+    if (i > 0 && axes[i - 1].axis == axes[i].axis && axes[i - 1].pre * axes[i - 1].size == axes[i].pre) return false;
+  }
+  return true;
+}
+
 Sharding canonical(const Mesh&, Sharding sharding) {
-  for (std::vector<AxisRef>& axes : sharding.dims) axes = joinedAxes(axes);
+  for (std::vector<AxisRef>& axes : sharding.dims) {
+    if (!isJoined(axes)) axes = joinedAxes(axes);
+  }
+  if (sharding.partial.empty() || (sharding.partial.size() == 1 && sharding.partial[0].axis.size != 1)) return sharding;
   std::sort(sharding.partial.begin(), sharding.partial.end(),
             [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
   std::vector<PartialAxis> partial;

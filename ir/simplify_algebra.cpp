@@ -49,12 +49,14 @@ class Algebra {
  public:
   explicit Algebra(Function& function) : rewriter_(function) {}
 
-  void run() {
+  // Whether any rule applied.
+  bool run() {
     rewriter_.run([&](Op& op) {
       // Each rule makes the op smaller or moves it towards the arguments, so this ends.
       while (true) {
         changed_ = false;
         const ValueId same = simplify(op);
+        isChanged_ = isChanged_ || changed_ || same.known();
         if (same.known()) {
           if (type(same) == type(op.results[0])) {
             rewriter_.replace(op.results[0], same);
@@ -66,6 +68,7 @@ class Algebra {
         if (!changed_) return true;
       }
     });
+    return isChanged_;
   }
 
  private:
@@ -283,13 +286,16 @@ class Algebra {
   }
 
   Rewriter rewriter_;
-  bool changed_ = false;
+  bool changed_ = false;    // the op at hand, by the last rule
+  bool isChanged_ = false;  // anything
 };
 
 }  // namespace
 
-void simplifyAlgebra(Module& module, PassContext&) {
-  for (Function& function : module.functions) Algebra(function).run();
+void simplifyAlgebra(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    if (!Algebra(function).run()) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

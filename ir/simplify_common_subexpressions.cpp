@@ -78,7 +78,9 @@ bool agree(const Function& function, const Op& a, const Op& b) {
   return true;
 }
 
-void eliminateIn(Function& function) {
+// Whether any op was dropped.
+bool eliminateIn(Function& function) {
+  const std::size_t before = function.ops.size();
   std::map<Key, std::vector<Op>> known;
   Rewriter rewriter(function);
   rewriter.run([&](Op& op) {
@@ -92,12 +94,15 @@ void eliminateIn(Function& function) {
     same.push_back(op);
     return true;
   });
+  return function.ops.size() != before;
 }
 
 }  // namespace
 
-void eliminateCommonSubexpressions(Module& module, PassContext&) {
-  for (Function& function : module.functions) eliminateIn(function);
+void eliminateCommonSubexpressions(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    if (!eliminateIn(function)) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

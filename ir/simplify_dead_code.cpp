@@ -3,8 +3,12 @@
 
 namespace gshard {
 
-void eliminateDeadCode(Module& module, PassContext&) {
-  for (Function& function : module.functions) eraseUnused(function);
+void eliminateDeadCode(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    const std::size_t ops = function.ops.size();
+    eraseUnused(function);
+    if (function.ops.size() == ops) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

@@ -25,11 +25,15 @@ class ConstantFolding {
  public:
   ConstantFolding(const Module& module, Function& function) : module_(&module), rewriter_(function) {}
 
-  void run() {
+  // Whether anything was folded.
+  bool run() {
     rewriter_.run([&](Op& op) {
+      const OpKind kind = op.kind;
       fold(op);
+      isChanged_ = isChanged_ || op.kind != kind;  // what is folded becomes a constant
       return true;
     });
+    return isChanged_;
   }
 
  private:
@@ -129,12 +133,15 @@ class ConstantFolding {
 
   const Module* module_;
   Rewriter rewriter_;
+  bool isChanged_ = false;
 };
 
 }  // namespace
 
-void foldConstants(Module& module, PassContext&) {
-  for (Function& function : module.functions) ConstantFolding(module, function).run();
+void foldConstants(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    if (!ConstantFolding(module, function).run()) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

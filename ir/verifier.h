@@ -2,9 +2,9 @@
 // module's parameters and states. Runs after every pass.
 #pragma once
 
-#include <array>
+#include <set>
 
-#include "ir/op_signature.h"
+#include "ir/module.h"
 
 namespace gshard {
 
@@ -13,19 +13,13 @@ enum class Form : std::uint8_t {
   Spmd,    // every value has a sharding, and every op's operands and results fit each other factor by factor
 };
 
-// Values and ops that were found right, by number: equal layers and equal ops of one pass after another are looked at
-// once. Of one mesh.
-struct KnownOps {
-  Mesh mesh;
-  ValueNumbers values{/*sharded=*/true};
-  KeyNumbers signatures;
-  std::array<std::vector<bool>, 2> rightValues, rightOps;  // by form
-};
-
-// The first fault in words ("func @loss: op 3 `contract` …"), or nothing. `known` may come from an earlier look at any
-// module.
-std::optional<std::string> verify(const Module& module, Form form, KnownOps& known);
+// The first fault in words ("func @loss: op 3 `contract` …"), or nothing.
 std::optional<std::string> verify(const Module& module, Form form);
+// The same, told what was found right before (ir/known_ops.h), which may come from any module, and which functions are
+// as they were when they were last found right in this form.
+struct KnownOps;
+std::optional<std::string> verify(const Module& module, Form form, KnownOps& known,
+                                  const std::set<const Function*>& unchanged);
 // The SPMD rule for one op: are these shardings of operands and results ones with which the op can run on tiles?
 std::optional<std::string> verifySpmdOp(const OpView& op);
 

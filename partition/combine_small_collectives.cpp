@@ -115,7 +115,13 @@ class Combiner {
 }  // namespace
 
 void combineSmallCollectives(Module& module, PassContext& context) {
-  for (Function& function : module.functions) Combiner(function, context.options.combineBytes).run();
+  for (Function& function : module.functions) {
+    if (std::none_of(function.ops.begin(), function.ops.end(), combines)) {
+      context.unchanged.insert(&function);
+      continue;
+    }
+    Combiner(function, context.options.combineBytes).run();
+  }
 }
 
 }  // namespace gshard

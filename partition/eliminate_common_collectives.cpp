@@ -17,7 +17,7 @@ bool isShardingChange(const Op& op) {
 
 }  // namespace
 
-void eliminateCommonCollectives(Module& module, PassContext&) {
+void eliminateCommonCollectives(Module& module, PassContext& context) {
   for (Function& function : module.functions) {
     // Keyed by kind, operands and target sharding: attributes follow from the two shardings, but for the move of an
     // exchange.
@@ -49,7 +49,9 @@ void eliminateCommonCollectives(Module& module, PassContext&) {
         replaced.emplace_back(op.results[r], same->second->results[r]);
     }
     for (const auto& [from, to] : replaced) replaceUses(function, from, to);
+    const std::size_t ops = function.ops.size();
     eraseUnused(function);
+    if (replaced.empty() && function.ops.size() == ops) context.unchanged.insert(&function);
   }
 }
 

@@ -61,10 +61,12 @@ void replaceAll(Function& function, const std::unordered_map<std::uint32_t, Valu
   for (Result& result : function.results) replace(result.value);
 }
 
-void formIn(Function& function) {
+// Whether anything was replaced.
+bool formIn(Function& function) {
   const std::unordered_map<std::uint32_t, Users> users = usersOfReductions(function);
-  if (users.empty()) return;
+  if (users.empty()) return false;
   std::unordered_map<std::uint32_t, ValueId> stands;  // the result of a slice: that of the reduce_scatter
+  bool isChanged = false;
   for (Op& op : function.ops) {
     if (op.kind != OpKind::AllReduce || op.operands.size() != 1) continue;
     const auto axes = std::get<std::vector<AxisRef>>(*op.attributes.find("axes"));
@@ -76,6 +78,7 @@ void formIn(Function& function) {
     // The group's order must be the order of the pieces on the dim, and the tiles must nest.
     if (!tilesNest(before.type.shape[static_cast<std::size_t>(dim)], before.sharding->parts(dim), productOf(axes)))
       continue;
+    isChanged = true;
     op.kind = OpKind::ReduceScatter;
     op.attributes.set("dim", dim);
     op.reason += "; every use wants its part only";
@@ -83,14 +86,17 @@ void formIn(Function& function) {
     for (const std::size_t user : readers.ops) stands[function.ops[user].results[0].index] = op.results[0];
   }
   if (!stands.empty()) replaceAll(function, stands);
+  return isChanged;
 }
 
 }  // namespace
 
-void formReduceScatters(Module& module, PassContext&) {
+void formReduceScatters(Module& module, PassContext& context) {
   for (Function& function : module.functions) {
-    formIn(function);
+    const std::size_t ops = function.ops.size();
+    const bool isChanged = formIn(function);
     eraseUnused(function);
+    if (!isChanged && function.ops.size() == ops) context.unchanged.insert(&function);
   }
 }
 

@@ -4,6 +4,7 @@
 // sums in the order in which it completes them.
 #include <algorithm>
 
+#include "ir/op_signature.h"
 #include "ir/rewrite.h"
 #include "partition/factor_axes.h"
 #include "partition/passes.h"
@@ -18,10 +19,18 @@ bool has(const PendingSet& set, const AxisRef& axis) {
   return std::any_of(set.begin(), set.end(), [&](const PartialAxis& each) { return overlaps(each.axis, axis); });
 }
 
+// What begins in ops, by signature: equal layers are looked at once.
+struct KnownBeginnings {
+  ValueNumbers values{/*sharded=*/true};
+  KeyNumbers signatures;
+  std::vector<PendingSet> begin;  // by number of signature
+};
+
 // What each value of a function will be pending over, as far as the shardings that it should have tell.
 class ExpectedPending {
  public:
-  ExpectedPending(const Module& module, const Function& function) : module_(module), function_(function) {
+  ExpectedPending(const Module& module, const Function& function, KnownBeginnings& known)
+      : module_(module), function_(function), known_(known), signatures_(function, known.values) {
     pending_.resize(function.values.size());
     for (const Op& op : function.ops) follow(op);
   }
@@ -31,8 +40,11 @@ class ExpectedPending {
  private:
   void follow(const Op& op) {
     const OpView view(module_, function_, op);
-    PendingSet result;
-    begin(view, factorsOf(view), result);
+    signature_.clear();
+    signatures_.add(signature_, op);
+    const std::size_t number = known_.signatures.of(signature_);
+    if (number == known_.begin.size()) begin(view, factorsOf(view), known_.begin.emplace_back());
+    PendingSet result = known_.begin[number];
     pass(view, result);
     std::sort(result.begin(), result.end(), [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
     for (const ValueId value : op.results) pending_[value.index] = result;
@@ -76,25 +88,29 @@ class ExpectedPending {
 
   const Module& module_;
   const Function& function_;
+  KnownBeginnings& known_;
+  OpSignatures signatures_;
+  Key signature_;  // of the op at hand
   std::vector<PendingSet> pending_;
 };
 
 class Grouping {
  public:
-  Grouping(const Module& module, Function& function)
+  Grouping(const Module& module, Function& function, KnownBeginnings& known)
       : function_(function),
-        expected_(module, function),
+        expected_(module, function, known),
         uses_(useCounts(function)),
         definitions_(definitionsOf(function)),
         users_(usersOf(function)) {}
 
-  void run() {
-    std::vector<Op> old = function_.ops;
-    std::vector<Op> ops;
-    std::vector<bool> dropped(old.size(), false);
-    std::vector<std::vector<Op>> instead(old.size());
-    std::vector<SoFar> soFar(old.size());
-    for (std::size_t i = 0; i < old.size(); ++i) {
+  // Whether any sum was written anew.
+  bool run() {
+    bool isChanged = false;
+    const std::size_t count = function_.ops.size();
+    std::vector<bool> dropped(count, false);
+    std::vector<std::vector<Op>> instead(count);
+    std::vector<SoFar> soFar(count);
+    for (std::size_t i = 0; i < count; ++i) {
       if (!isAddition(i)) continue;
       soFar[i] = addUp(i, soFar);
       if (isInner(i)) continue;
@@ -103,13 +119,17 @@ class Grouping {
       const Groups groups = groupsOf(sum.terms);
       if (completions <= groups.pending) continue;
       for (const std::size_t addition : sum.additions) dropped[addition] = true;
-      instead[i] = additionsOf(old[i], groups);
+      instead[i] = additionsOf(function_.ops[i], groups);
+      isChanged = true;
     }
-    for (std::size_t i = 0; i < old.size(); ++i) {
+    if (!isChanged) return false;
+    std::vector<Op> ops;
+    for (std::size_t i = 0; i < count; ++i) {
       std::move(instead[i].begin(), instead[i].end(), std::back_inserter(ops));
-      if (!dropped[i]) ops.push_back(std::move(old[i]));
+      if (!dropped[i]) ops.push_back(std::move(function_.ops[i]));
     }
     function_.ops = std::move(ops);
+    return true;
   }
 
  private:
@@ -228,8 +248,11 @@ class Grouping {
 
 }  // namespace
 
-void groupPendingSums(Module& module, PassContext&) {
-  for (Function& function : module.functions) Grouping(module, function).run();
+void groupPendingSums(Module& module, PassContext& context) {
+  KnownBeginnings known;
+  for (Function& function : module.functions) {
+    if (!Grouping(module, function, known).run()) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

@@ -3,6 +3,7 @@
 // the ops with the collectives between them (spmd_writer).
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <memory>
 
 #include "ir/op_signature.h"
@@ -67,7 +68,7 @@ class KnownPlans {
   Key key_;
   KeyNumbers signatures_, situations_;
   std::vector<std::shared_ptr<const OpFactors>> factors_;  // by number of signature
-  std::vector<OpPlan> plans_;                              // by number of situation
+  std::deque<OpPlan> plans_;                               // by number of situation; addresses stay
 };
 
 class FunctionPartitioner {
@@ -95,20 +96,22 @@ class FunctionPartitioner {
  private:
   struct Planned {
     std::shared_ptr<const OpFactors> factors;
-    OpPlan plan;
+    const OpPlan* plan = nullptr;  // equal ops share them
     std::vector<Sharding> operandsWanted;
     std::string why;  // what is pending behind it, if anything begins here
   };
 
   void readWanted() {
-    for (const Value& value : function_.values) wanted_.push_back(*value.sharding);
     for (const Op& op : function_.ops) {
       Planned item;
-      for (const ValueId operand : op.operands) item.operandsWanted.push_back(wanted_[operand.index]);
+      for (const ValueId operand : op.operands) item.operandsWanted.push_back(wanted(operand));
       planned_.push_back(std::move(item));
     }
     for (const Result& result : function_.results) resultsWanted_.push_back(requiredOf(result));
   }
+
+  // By propagation, until anything is written.
+  const Sharding& wanted(ValueId value) const { return *function_.value(value).sharding; }
 
   Sharding requiredOf(const Result& result) const {
     switch (result.kind) {
@@ -119,7 +122,7 @@ class FunctionPartitioner {
       case ResultKind::Output:
       case ResultKind::Report:
       case ResultKind::Accumulator:
-        return wanted_[result.value.index];
+        return wanted(result.value);
     }
     GSHARD_UNREACHABLE("ResultKind");
   }
@@ -162,7 +165,7 @@ class FunctionPartitioner {
 
   void planArgument(const Argument& argument, PendingReductions& pending) {
     const ValueId value = argument.value;
-    versions_[value.index] = {wanted_[value.index]};
+    versions_[value.index] = {wanted(value)};
     if (argument.kind != ArgumentKind::Accumulator) return;
     if (function_.stage == Stage::Accumulate) {
       pending.setAccumulator(value);
@@ -186,34 +189,36 @@ class FunctionPartitioner {
     item.factors = plans_.factorsOf(number);
     pending.joinAccumulators(index);
     OpSurroundings around;
-    around.operandsWanted = item.operandsWanted;
+    around.operandsWanted = std::move(item.operandsWanted);
     for (const ValueId operand : op.operands) {
       std::vector<Sharding>& versions = versions_[operand.index];
       versions.front() = pending.asMade(operand, versions.front());
       around.operands.push_back(versions);
       around.free.push_back(isFree_[operand.index]);
     }
-    for (const ValueId result : op.results) around.resultsWanted.push_back(wanted_[result.index]);
+    for (const ValueId result : op.results) around.resultsWanted.push_back(wanted(result));
     if (function_.stage == Stage::Accumulate && function_.blocks > 1) {
       around.completionsPerRun = 1 / static_cast<double>(function_.blocks);
     }
     if (annotationOf(op) != nullptr) {
-      item.plan.completes = true;
-      item.plan.axes.resize(item.factors->factors.size());
-      item.plan.operands = item.plan.results = around.resultsWanted;
-      item.plan.madePartial.resize(1);
+      OpPlan& plan = annotated_.emplace_back();
+      plan.completes = true;
+      plan.axes.resize(item.factors->factors.size());
+      plan.operands = plan.results = around.resultsWanted;
+      plan.madePartial.resize(1);
+      item.plan = &plan;
     } else {
-      item.plan = plans_.choose(view, number, around, costs_);
+      item.plan = &plans_.choose(view, number, around, costs_);
     }
     item.why = beginnings(op, item);
-    pending.add(index, item.plan, item.why);
+    pending.add(index, *item.plan, item.why);
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       std::vector<Sharding>& versions = versions_[op.operands[i].index];
-      const Sharding needed = canonical(module_.mesh, item.plan.operands[i]);
+      const Sharding needed = canonical(module_.mesh, item.plan->operands[i]);
       if (std::find(versions.begin(), versions.end(), needed) == versions.end()) versions.push_back(needed);
     }
     for (std::size_t r = 0; r < op.results.size(); ++r) {
-      versions_[op.results[r].index] = {pending.asMade(op.results[r], item.plan.results[r])};
+      versions_[op.results[r].index] = {pending.asMade(op.results[r], item.plan->results[r])};
     }
     if (op.results.size() == 1)
       isFree_[op.results[0].index] = isGenerator(op, *item.factors) && pending.of(op.results[0]).empty();
@@ -230,9 +235,9 @@ class FunctionPartitioner {
 
   std::string beginnings(const Op& op, const Planned& item) const {
     std::string letters;
-    for (std::size_t f = 0; f < item.plan.axes.size(); ++f) {
+    for (std::size_t f = 0; f < item.plan->axes.size(); ++f) {
       const Factor& factor = item.factors->factors[f];
-      if (item.plan.axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup))
+      if (item.plan->axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup))
         continue;
       letters += (letters.empty() ? "" : ", ") + factor.letter;
     }
@@ -263,7 +268,7 @@ class FunctionPartitioner {
   }
 
   void writeOp(Op op, const Planned& item, const PendingReductions& pending, SpmdWriter& writer) {
-    const OpPlan& plan = item.plan;
+    const OpPlan& plan = *item.plan;
     const std::vector<ValueId> read = op.operands;
     const bool annotated = annotationOf(op) != nullptr;
     if (annotated && annotationOf(op)->stored) {
@@ -345,9 +350,9 @@ class FunctionPartitioner {
   ReshardCosts& costs_;
   AccumulatorShardings& accumulators_;
   ToldMoves& told_;
-  std::vector<Sharding> wanted_;  // per value, by propagation
   std::vector<Sharding> resultsWanted_;
   std::vector<Planned> planned_;                 // per op
+  std::deque<OpPlan> annotated_;                 // of annotations; addresses stay
   std::vector<std::vector<Sharding>> versions_;  // per value, while planning: the shardings in which it will exist
   std::vector<bool> isFree_;
 };

@@ -44,12 +44,13 @@ void readThroughAlias(Function& function, const Argument& argument) {
 
 }  // namespace
 
-void readStored(Module& module, PassContext&) {
+void readStored(Module& module, PassContext& context) {
   for (Function& function : module.functions) {
-    if (function.kind == FunctionKind::Init) continue;
+    const std::size_t ops = function.ops.size();
     for (const Argument& argument : function.arguments) {
-      if (isStored(module, argument)) readThroughAlias(function, argument);
+      if (function.kind != FunctionKind::Init && isStored(module, argument)) readThroughAlias(function, argument);
     }
+    if (function.ops.size() == ops) context.unchanged.insert(&function);
   }
 }
 
