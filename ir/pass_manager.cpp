@@ -95,7 +95,8 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
       fault = error.what();
     }
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!fault && options.checkRoundTrip) fault = claimFault(textsBefore, functionTexts(module), watched.unchanged);
+    if (!fault && options.checkRoundTrip && !watched.unchanged.empty())
+      fault = claimFault(textsBefore, functionTexts(module), watched.unchanged);
     // What comes in was not looked at yet, nor for another form.
     if (i == 0 || passes[i - 1].form != pass.form) watched.unchanged.clear();
     if (!fault && !sink.sawError()) fault = verify(module, pass.form, known, watched.unchanged);

@@ -25,11 +25,17 @@ void fail(Module&, PassContext&) {
   GSHARD_UNREACHABLE("on purpose");
 }
 
+void dropUnusedSecretly(Module& module, PassContext& context) {
+  eraseUnused(module.functions[0]);
+  context.unchanged.insert(&module.functions[0]);
+}
+
 constexpr Pass kDropUnused{"drop-unused", "", &dropUnused};
 constexpr Pass kNothing{"nothing", "", &doNothing};
 constexpr Pass kBreak{"break", "", &breakTypes};
 constexpr Pass kComplain{"complain", "", &complain};
 constexpr Pass kFail{"fail", "", &fail};
+constexpr Pass kSecret{"secret", "", &dropUnusedSecretly};
 
 PassRun run(Module& module, std::vector<Pass> passes, DiagSink& sink) {
   const PassOptions options;
@@ -61,6 +67,29 @@ TEST(PassManager, ABrokenModuleNamesItsPass) {
   EXPECT_EQ(result.failure->fault, "func @f: op 0 `%y = neg %x : f32[3]`: `f32[2]` is inferred, `f32[3]` declared");
   EXPECT_EQ(result.failure->textBefore, kProgram);
   EXPECT_EQ(result.records.size(), 1u);
+}
+
+TEST(PassManager, AFunctionNamedUnchangedIsUnchanged) {
+  Module module = parseText(kProgram);
+  CollectingSink sink;
+  const PassRun told = run(module, {kNothing, kSecret}, sink);
+  ASSERT_TRUE(told.failure.has_value());
+  EXPECT_EQ(told.failure->pass, "secret");
+  EXPECT_EQ(told.failure->fault, "it changes a function that it names unchanged");
+  const PassRun again = run(module, {kNothing, kSecret}, sink);  // nothing is left to drop
+  EXPECT_FALSE(again.stopped);
+}
+
+// What was found right in the form before is looked at again in the next.
+TEST(PassManager, UnchangedFunctionsAreVerifiedInANewForm) {
+  Module module = parseText(kProgram);
+  CollectingSink sink;
+  constexpr Pass kToSpmd{"to-spmd", "",
+                         [](Module& all, PassContext& context) { context.unchanged.insert(&all.functions[0]); },
+                         Form::Spmd};
+  const PassRun told = run(module, {kNothing, kToSpmd}, sink);
+  ASSERT_TRUE(told.failure.has_value());
+  EXPECT_EQ(told.failure->fault, "func @f: argument `x`: a value without a sharding");
 }
 
 TEST(PassManager, AnErrorStopsAndAnInternalErrorIsKept) {
