@@ -57,9 +57,9 @@ std::vector<ValueId> comparedOperands(const Op& op) {
   return operands;
 }
 
-using Key = std::tuple<OpKind, std::vector<ValueId>, std::uint64_t>;
+using OpKey = std::tuple<OpKind, std::vector<ValueId>, std::uint64_t>;
 
-Key keyOf(const Op& op) {
+OpKey keyOf(const Op& op) {
   Hash hash;
   for (const auto& [name, attribute] : op.attributes.items()) {
     hash.add(name);
@@ -81,7 +81,7 @@ bool agree(const Function& function, const Op& a, const Op& b) {
 // Whether any op was dropped.
 bool eliminateIn(Function& function) {
   const std::size_t before = function.ops.size();
-  std::map<Key, std::vector<Op>> known;
+  std::map<OpKey, std::vector<Op>> known;
   Rewriter rewriter(function);
   rewriter.run([&](Op& op) {
     if (op.kind == OpKind::Annotate) return true;
