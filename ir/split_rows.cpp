@@ -378,7 +378,8 @@ void splitRows(Module& module, PassContext& context) {
     if (copy.rows == 1) widenUnitRows(module, copy);
     RowAnalysis rows(module, copy);
     if (!rows.run()) {
-      if (function.kind == FunctionKind::Eval) {
+      // What has a value per row cannot be averaged: the n-th rows of the batches have nothing in common.
+      if (function.kind == FunctionKind::Eval && rows.fault()->kind != RowFault::Kind::ResultHasRows) {
         averageBatches(module, function, *rows.fault(), context.diag);
       } else {
         tell(function, *rows.fault(), context.diag);

@@ -119,8 +119,10 @@ class FunctionPartitioner {
         return *module_.parameters[static_cast<std::size_t>(result.index)].sharding;
       case ResultKind::State:
         return *module_.states[static_cast<std::size_t>(result.index)].sharding;
-      case ResultKind::Output:
       case ResultKind::Report:
+        // Device 0 says what it holds; whatever has to travel for that stands in the plan.
+        return Sharding::replicated(function_.type(result.value).rank());
+      case ResultKind::Output:
       case ResultKind::Accumulator:
         return wanted(result.value);
     }

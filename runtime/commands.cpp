@@ -11,6 +11,9 @@
 
 namespace gshard {
 
+// Of a vector, in a log line.
+constexpr std::size_t kNumbersInLine = 8;
+
 int Worker::run() {
   if (!startTrace()) return kExitOtherDevice;
   int code = initialise();
@@ -66,10 +69,10 @@ int Worker::train() {
   const Options& options = session_.options;
   const std::int64_t lastStep = session_.firstStep + session_.steps;
   std::int64_t samples = session_.firstStep * rowsPerCall(*session_.functions[0]);
-  StepRecord record;  // kept, so that its names and values are allocated once
+  StepRecord record;  // kept, so that its names and numbers are allocated once
   while (step_ < lastStep) {
     const double begin = monotonicSeconds();
-    std::size_t valueCount = 0;
+    std::size_t metricCount = 0;
     std::int64_t plannedMax = 0;
     std::int64_t plannedTotal = 0;
     int functionsRun = 0;
@@ -90,7 +93,7 @@ int Worker::train() {
       plannedTotal += times * function->comm_bytes_total + (finish != nullptr ? finish->comm_bytes_total : 0);
       functionsRun += finish != nullptr ? 2 : 1;
       if (!call(*function, rows)) return kExitOtherDevice;
-      valueCount = readValues(resultOf(session_.program, *function), record.values, valueCount);
+      metricCount = readMetrics(resultOf(session_.program, *function), record.metrics, metricCount);
     }
     samples += rowsPerCall(*session_.functions[0]);
     ++step_;
@@ -106,10 +109,11 @@ int Worker::train() {
     record.compute = agreement.compute;
     record.communication = agreement.communication;
     record.wait = agreement.wait;
-    if (!record.values.empty()) {
-      record.values[0].first = "loss";
-      session_.lastLoss.store(record.values[0].second);
+    if (!record.metrics.empty()) {
+      record.metrics[0].name = "loss";
+      session_.lastLoss.store(record.metrics[0].numbers[0]);
       session_.lastStep.store(step_);
+      if (trace_ != nullptr) trace_->metrics(record.metrics, monotonicSeconds(), step_);
     }
     reporter_.step(record);
     if (agreement.signal != 0) {
@@ -120,21 +124,33 @@ int Worker::train() {
       Evaluation evaluation;
       if (const int failed = evaluate(session_.evalFunctions, evaluation)) return failed;
       std::string line;
-      for (const auto& [name, value] : evaluation.values)
-        line += (line.empty() ? "" : ", ") + name + " " + numberText(value);
+      for (const Metric& metric : evaluation.metrics)
+        line += (line.empty() ? "" : ", ") + metric.name + " " + metricText(metric, kNumbersInLine);
       reporter_.log("step " + std::to_string(step_) + ": evaluation: " + line);
     }
     if (options.saveEvery > 0 && step_ % options.saveEvery == 0 && step_ != lastStep && !save(step_))
       return kExitOtherDevice;
-    if (step_ == lastStep && !record.values.empty()) {
-      reporter_.log("step " + std::to_string(step_) + ": loss " + numberText(record.values[0].second));
+    if (step_ == lastStep && !record.metrics.empty()) {
+      reporter_.log("step " + std::to_string(step_) + ": loss " + numberText(record.metrics[0].numbers[0]));
     }
   }
   return save(step_) ? 0 : kExitOtherDevice;
 }
 
+// Adds `part` to `sum`, which takes its names from the first part.
+static void addWeighted(Metrics& sum, Metrics part, double weight) {
+  const bool isFirst = sum.empty();
+  if (isFirst) sum = std::move(part);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    for (std::size_t n = 0; n < sum[i].numbers.size(); ++n) {
+      double& number = sum[i].numbers[n];
+      number = isFirst ? (weight == 1.0 ? number : weight * number) : number + weight * part[i].numbers[n];
+    }
+  }
+}
+
 int Worker::evaluate(const std::vector<const gshard_rt_function*>& functions, Evaluation& evaluation) {
-  Values& values = evaluation.values;
+  Metrics& metrics = evaluation.metrics;
   std::int64_t& samples = evaluation.samples;
   std::int64_t& bytes = evaluation.bytes;
   for (const gshard_rt_function* function : functions) {
@@ -144,35 +160,30 @@ int Worker::evaluate(const std::vector<const gshard_rt_function*>& functions, Ev
     const bool averaged = function->stage != GSHARD_RT_ACCUMULATE && function->rows != 0;
     // Compiled for whole batches only (blocks is 0 where a batch may be shorter): the rest is left out.
     if (averaged && function->blocks != 0 && rows > function->rows) rows -= rows % function->rows;
-    Values own;
-    // A function that cannot accumulate is evaluated batch by batch, and its scalars are averaged by rows.
+    Metrics own;
+    // A function that cannot accumulate is evaluated batch by batch, and its numbers are averaged by rows.
     const std::int64_t piece = averaged ? function->rows : rows;
     std::int64_t first = 0;
     do {
       RowRange range{first, averaged ? std::min(piece, rows - first) : rows, 0, step_, false};
       if (!call(*function, range)) return kExitOtherDevice;
-      Values part;
-      readValues(result, part, 0);
+      Metrics part;
+      readMetrics(result, part, 0);
       Agreement agreement;
       const int code = agree(*function, function->comm_bytes_max, function->comm_bytes_total,
                              function->stage == GSHARD_RT_WHOLE && range.count == function->rows, agreement);
       if (code != 0) return code;
       bytes += agreement.bytesMax;
       const double weight = averaged ? static_cast<double>(range.count) / static_cast<double>(rows) : 1.0;
-      if (own.empty()) {
-        own = part;
-        for (auto& [name, value] : own) value = averaged && rows > piece ? weight * value : value;
-      } else {
-        for (std::size_t i = 0; i < own.size(); ++i) own[i].second += weight * part[i].second;
-      }
+      addWeighted(own, std::move(part), averaged && rows > piece ? weight : 1.0);
       first += range.count;
       if (agreement.signal != 0) return 128 + agreement.signal;
     } while (first < rows);
     samples = std::max(samples, rows);
-    values.insert(values.end(), own.begin(), own.end());
+    metrics.insert(metrics.end(), own.begin(), own.end());
   }
-  Values named = values;
-  if (!named.empty()) named[0].first = "loss";
+  Metrics named = metrics;
+  if (!named.empty()) named[0].name = "loss";
   reporter_.evaluation(step_, samples, bytes, named);
   return 0;
 }
@@ -182,7 +193,8 @@ int Worker::evaluateAndPrint() {
   if (const int code = evaluate(session_.functions, evaluation)) return code;
   if (device_.transport().rank() != 0) return 0;
   reporter_.clear();
-  for (const auto& [name, value] : evaluation.values) std::printf("%s %s\n", name.c_str(), numberText(value).c_str());
+  for (const Metric& metric : evaluation.metrics)
+    std::printf("%s %s\n", metric.name.c_str(), metricText(metric).c_str());
   std::fflush(stdout);
   return 0;
 }

@@ -33,6 +33,16 @@ std::string numberText(double value) {
   return shortest(value);
 }
 
+std::string metricText(const Metric& metric, std::size_t most) {
+  const std::size_t count = metric.numbers.size();
+  const std::size_t shown = count > most ? most - 1 : count;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : " ") + numberText(metric.numbers[i]);
+  if (shown == count) return text;
+  const double largest = *std::max_element(metric.numbers.begin(), metric.numbers.end());
+  return text + " … (" + std::to_string(count) + ", largest " + numberText(largest) + ")";
+}
+
 double shortestDouble(ElementType type, const std::byte* value) {
   double exact = 0;
   convertElements(type, value, ElementType::F64, reinterpret_cast<std::byte*>(&exact), 1);
@@ -143,11 +153,23 @@ static Json finite(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
+static void addMetrics(Json& line, const Metrics& metrics) {
+  for (const Metric& metric : metrics) {
+    if (!metric.isVector) {
+      line[metric.name] = finite(metric.numbers[0]);
+      continue;
+    }
+    Json numbers = Json::array();
+    for (const double number : metric.numbers) numbers.push_back(finite(number));
+    line[metric.name] = std::move(numbers);
+  }
+}
+
 void Reporter::step(const StepRecord& record) {
   step_ = record.step;
   if (metrics_ != nullptr) {
     Json line{{"step", record.step}, {"set", "train"}};
-    for (const auto& [name, value] : record.values) line[name] = finite(value);
+    addMetrics(line, record.metrics);
     line["samples"] = record.samples;
     line["comm_bytes"] = record.bytes;
     line["step_ms"] = record.seconds * 1e3;
@@ -155,7 +177,7 @@ void Reporter::step(const StepRecord& record) {
         {"compute_ms", record.compute * 1e3}, {"comm_ms", record.communication * 1e3}, {"wait_ms", record.wait * 1e3}};
     writeMetrics(line.dump());
   }
-  const double loss = record.values.empty() ? 0 : record.values[0].second;
+  const double loss = record.metrics.empty() ? 0 : record.metrics[0].numbers[0];
   smoothed_ = firstStep_ < 0 ? loss : 0.9 * smoothed_ + 0.1 * loss;
   if (firstStep_ < 0) {
     firstStep_ = record.step - 1;
@@ -212,9 +234,9 @@ void Reporter::showPlain(const StepRecord& record) {
   std::fprintf(stderr, "%s: step %s\n", program_.c_str(), summary(record).c_str());
 }
 
-void Reporter::evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Values& values) {
+void Reporter::evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Metrics& metrics) {
   Json line{{"step", step}, {"set", "eval"}};
-  for (const auto& [name, value] : values) line[name] = finite(value);
+  addMetrics(line, metrics);
   line["samples"] = samples;
   line["comm_bytes"] = bytes;
   writeMetrics(line.dump());

@@ -14,12 +14,19 @@
 
 namespace gshard {
 
-// Scalars of a step or an evaluation, in program order: loss first, then reports by path.
-using Values = std::vector<std::pair<std::string, double>>;
+// A number that a step or an evaluation says by name, or a vector of them.
+struct Metric {
+  std::string name;
+  std::vector<double> numbers;
+  bool isVector = false;
+};
+
+// In program order: loss first, then reports by path.
+using Metrics = std::vector<Metric>;
 
 struct StepRecord {
   std::int64_t step = 0, lastStep = 0, samples = 0, bytes = 0;
-  Values values;
+  Metrics metrics;
   double seconds = 0, compute = 0, communication = 0, wait = 0;
 };
 
@@ -35,7 +42,7 @@ class Reporter {
   void debug(const std::string& line);
   void runRecord(const std::string& infoJson, std::uint64_t seed);
   void step(const StepRecord& record);  // metrics and progress
-  void evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Values& values);
+  void evaluation(std::int64_t step, std::int64_t samples, std::int64_t bytes, const Metrics& metrics);
   void peak(std::int64_t planned, std::int64_t measured);
   // --profile: seconds per kind of step, and the lines of the table.
   void profile(double products, double kernels, double collectives, const std::vector<std::string>& lines);
@@ -67,6 +74,8 @@ std::string resultsText(const NamedArrays& arrays);
 // The shortest text that reads back as the same number of that type.
 std::string numberText(const Array& array, std::int64_t index);
 std::string numberText(double value);
+// `0.25`, or `3 0 5`; with `most`, of a longer vector its first numbers, its size and its largest: for log lines.
+std::string metricText(const Metric& metric, std::size_t most = SIZE_MAX);
 // The number that the shortest text of a value of that type reads as, so that 0.41 is not shown as 0.4099999964.
 // Allocates nothing.
 double shortestDouble(ElementType type, const std::byte* value);

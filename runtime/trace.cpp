@@ -11,7 +11,6 @@
 #include "runtime/failure.h"
 #include "runtime/file_bytes.h"
 #include "runtime/program_text.h"
-#include "runtime/reporter.h"
 
 namespace gshard {
 namespace {
@@ -23,6 +22,10 @@ constexpr int kComputeTrack = 0, kCommunicationTrack = 1, kOtherTrack = 2;
 
 std::string partOf(const std::string& file, std::int64_t device) {
   return file + ".device" + std::to_string(device);
+}
+
+double microseconds(double seconds) {
+  return std::round(seconds * 1e9) / 1e3;
 }
 
 Json nameRecord(const char* kind, int device, int track, const std::string& name) {
@@ -64,8 +67,23 @@ void Trace::other(const char* name, double begin, double end, std::int64_t train
   add(event);
 }
 
+void Trace::metrics(const Metrics& metrics, double at, std::int64_t trainingStep) {
+  for (std::size_t m = 0; m < metrics.size(); ++m) {
+    const Metric& metric = metrics[m];
+    if (metricNames_.size() <= m) metricNames_.push_back({metric.name, metric.isVector});
+    for (std::size_t i = 0; i < metric.numbers.size(); ++i) {
+      Event event;
+      event.metric = static_cast<std::int64_t>(m);
+      event.element = static_cast<std::int64_t>(i);
+      event.number = metric.numbers[i];
+      event.span.begin = at;
+      event.span.trainingStep = trainingStep;
+      add(event);
+    }
+  }
+}
+
 std::string Trace::text(const Event& event) const {
-  const auto microseconds = [](double seconds) { return std::round(seconds * 1e9) / 1e3; };
   Json record{{"ph", "X"}, {"pid", device_}};
   Json args{{"step", event.span.trainingStep}};
   int track = kOtherTrack;
@@ -109,6 +127,23 @@ std::string Trace::text(const Event& event) const {
   return record.dump();
 }
 
+// The numbers of one metric in one step are one event: viewers draw them in one chart. JSON has no NaN.
+std::string Trace::counterText(std::size_t first, std::size_t end) const {
+  const Event& begin = ring_[first % ring_.size()];
+  const MetricName& metric = metricNames_[static_cast<std::size_t>(begin.metric)];
+  Json args = Json::object();
+  for (std::size_t i = first; i < end; ++i) {
+    const Event& event = ring_[i % ring_.size()];
+    if (std::isfinite(event.number)) args[metric.isVector ? std::to_string(event.element) : metric.name] = event.number;
+  }
+  return Json{{"ph", "C"},
+              {"pid", device_},
+              {"name", metric.name},
+              {"ts", microseconds(begin.span.begin - zero_)},
+              {"args", args}}
+      .dump();
+}
+
 // One event a line, so that parts are joined without being parsed; each is a whole trace of its own.
 void Trace::writePart() {
   written_ = true;
@@ -123,7 +158,18 @@ void Trace::writePart() {
     const std::string lost = "the first " + std::to_string(recorded_ - kept) + " events are not kept";
     part.write(",\n" + nameRecord("process_labels", device_, -1, lost).dump());
   }
-  for (std::size_t i = recorded_ - kept; i < recorded_; ++i) part.write(",\n" + text(ring_[i % ring_.size()]));
+  for (std::size_t i = recorded_ - kept; i < recorded_;) {
+    std::size_t next = i + 1;
+    const Event& event = ring_[i % ring_.size()];
+    if (event.element >= 0) {
+      while (next < recorded_ && ring_[next % ring_.size()].element > event.element) ++next;
+      // Of a vector whose first numbers are not kept there is none.
+      if (event.element == 0) part.write(",\n" + counterText(i, next));
+    } else {
+      part.write(",\n" + text(event));
+    }
+    i = next;
+  }
   part.write("\n]\n");
   part.commit();
 }

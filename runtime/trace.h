@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/reporter.h"
 
 namespace gshard {
 
@@ -20,6 +21,8 @@ class Trace : public StepObserver {
   // What is time 0; the same moment on all devices.
   void start(double zero) { zero_ = zero; }
   void stepDone(Device& device, const gshard_rt_function& function, std::int64_t index, const Span& span) override;
+  // What a training step says: counters beside the tracks of this device.
+  void metrics(const Metrics& metrics, double at, std::int64_t trainingStep);
   // On the third track: feeding inputs, reading results, checkpoints. `name` is constant text.
   void other(const char* name, double begin, double end, std::int64_t trainingStep);
 
@@ -33,15 +36,23 @@ class Trace : public StepObserver {
     std::int64_t step = 0;
     std::int64_t collective = -1;  // running number: equal on all devices
     Span span;
+    std::int64_t metric = -1, element = -1;  // of metrics(): which, and the place of `number` in it
+    double number = 0;
   };
   void add(const Event& event);
   std::string text(const Event& event) const;
+  std::string counterText(std::size_t first, std::size_t end) const;
 
   const gshard_rt_program& program_;
   int device_;
   std::string file_;
   double zero_ = 0;
   std::int64_t collectives_ = 0;
+  struct MetricName {
+    std::string name;
+    bool isVector = false;
+  };
+  std::vector<MetricName> metricNames_;  // the same in every step
   std::vector<Event> ring_;
   std::size_t recorded_ = 0;
   bool written_ = false;

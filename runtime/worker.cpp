@@ -159,8 +159,8 @@ int Worker::agree(const gshard_rt_function& function, std::int64_t plannedMax, s
 }
 
 // A value without a name of its own is named by its entry; further results keep their number.
-const std::vector<std::string>& Worker::valueNames(const gshard_rt_function& function) {
-  const auto [entry, isNew] = valueNames_.try_emplace(&function);
+const std::vector<std::string>& Worker::metricNames(const gshard_rt_function& function) {
+  const auto [entry, isNew] = metricNames_.try_emplace(&function);
   for (std::int64_t i = 0; isNew && i < function.output_count; ++i) {
     std::string name = function.outputs[i].name;
     if (name == "result" || name == "result.0") {
@@ -173,16 +173,25 @@ const std::vector<std::string>& Worker::valueNames(const gshard_rt_function& fun
   return entry->second;
 }
 
-std::size_t Worker::readValues(const gshard_rt_function& function, Values& values, std::size_t first) {
+std::size_t Worker::readMetrics(const gshard_rt_function& function, Metrics& metrics, std::size_t first) {
   if (device_.transport().rank() != 0) return first;
-  const std::vector<std::string>& names = valueNames(function);
+  const std::vector<std::string>& names = metricNames(function);
   for (std::int64_t i = 0; i < function.output_count; ++i) {
     const gshard_rt_tensor& tensor = function.outputs[i].tensor;
-    if (tensor.rank != 0) continue;
-    if (values.size() <= first) values.emplace_back();
-    values[first].first = names[static_cast<std::size_t>(i)];
-    values[first].second = shortestDouble(static_cast<ElementType>(tensor.dtype), device_.arena() + tensor.offset);
-    ++first;
+    // A report is whole on every device.
+    const bool isVector = function.outputs[i].kind == GSHARD_RT_REPORT && tensor.rank == 1;
+    if (tensor.rank != 0 && !isVector) continue;
+    if (metrics.size() <= first) metrics.emplace_back();
+    Metric& metric = metrics[first++];
+    metric.name = names[static_cast<std::size_t>(i)];
+    metric.isVector = isVector;
+    metric.numbers.resize(isVector ? static_cast<std::size_t>(tensor.shape[0]) : 1);
+    const auto type = static_cast<ElementType>(tensor.dtype);
+    const std::byte* element = device_.arena() + tensor.offset;
+    for (double& number : metric.numbers) {
+      number = shortestDouble(type, element);
+      element += elementBytes(type);
+    }
   }
   return first;
 }

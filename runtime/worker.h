@@ -45,7 +45,7 @@ class Worker {
   int initialise();
   int train();
   struct Evaluation {
-    Values values;
+    Metrics metrics;
     std::int64_t samples = 0, bytes = 0;
   };
   int evaluate(const std::vector<const gshard_rt_function*>& functions, Evaluation& evaluation);
@@ -66,10 +66,10 @@ class Worker {
             Agreement& agreement);
   int reportFault(const Agreement& agreement);
 
-  // Scalars of the function that holds the call's outputs, put at `first` and after it (on rank 0); returns their end.
-  // Allocates nothing when `values` has been filled so before.
-  std::size_t readValues(const gshard_rt_function& function, Values& values, std::size_t first);
-  const std::vector<std::string>& valueNames(const gshard_rt_function& function);
+  // Scalars and reports of the function that holds the call's outputs, put at `first` and after it (on rank 0); returns
+  // their end. Allocates nothing when `metrics` has been filled so before.
+  std::size_t readMetrics(const gshard_rt_function& function, Metrics& metrics, std::size_t first);
+  const std::vector<std::string>& metricNames(const gshard_rt_function& function);
   // Appends rows to, or sets, the results of the function's outputs (on rank 0).
   [[nodiscard]] bool readResults(const gshard_rt_function& function, NamedArrays& results);
   [[nodiscard]] bool save(std::int64_t step);
@@ -81,7 +81,7 @@ class Worker {
   NumericsCheck numerics_;
   std::unique_ptr<Trace> trace_;
   std::vector<Contribution> contributions_;  // of all devices
-  std::map<const gshard_rt_function*, std::vector<std::string>> valueNames_;
+  std::map<const gshard_rt_function*, std::vector<std::string>> metricNames_;
   std::int64_t step_ = 0;
   std::int64_t plannedPeak_ = 0;
   std::int64_t bytesBefore_ = 0;

@@ -243,9 +243,9 @@ void Elaborator::execReport(const ast::Report& report, SourceRange range, Scope&
     tensor = ops()->adapt(value, wide(), report.value->range);
   }
   if (!tensor) return;
-  if (!tensor->type.isScalar()) {
-    sink_.emit(report.value->range, diag::NotAScalar, "`report " + report.name.text + "`", describe(Datum(*tensor)))
-        .help("`mean` it, or `sum`");
+  if (tensor->type.rank() > 1) {
+    sink_.emit(report.value->range, diag::ReportTooLarge, report.name.text, describe(Datum(*tensor)))
+        .help("`mean` it, or `sum`, with `axis:` to keep one dim");
     return;
   }
   const Instance* instance = frames_.back().instance;
