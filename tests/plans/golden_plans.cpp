@@ -166,6 +166,39 @@ TEST(Plans, ALayerOfHeadsInPartsNeedsTwoSumsEachWay) {
   }
 }
 
+// GShard section 3.2: with tokens per device fixed, experts and groups grow with the devices, and what a device sends, holds
+// and computes for them does not; the gate alone grows. The program is the same text.
+TEST(Plans, ExpertsGrowWithTheDevices) {
+  constexpr std::int64_t kTokens = 1024, kWidth = 256, kBuffer = 2 * kTokens * kWidth * 4;
+  std::size_t collectives = 0;
+  for (const std::int64_t devices : {2, 8, 64, 512, 2048}) {
+    SCOPED_TRACE(devices);
+    const std::string number = std::to_string(devices);
+    const Json plan = planOf({"moe_layer.gsd", "d=" + number}, {{"G", number}, {"E", number}});
+    for (const Json& function : plan["functions"]) {
+      if (function["name"] != "loss") continue;
+      std::map<std::string, int> moved;
+      for (const Json& entry : function["collectives"]) {
+        const std::string kind = entry["kind"], phase = entry["phase"];
+        if (kind != "all_to_all") {
+          EXPECT_EQ(kind, "all_reduce") << entry;
+          continue;
+        }
+        ++moved[phase];
+        EXPECT_EQ(entry["bytes"]["max"], kBuffer / devices * (devices - 1)) << entry;
+        EXPECT_EQ(entry["bytes"]["total"], kBuffer * (devices - 1)) << entry;
+        std::int64_t elements = 1;
+        for (const std::int64_t size : entry["shape"]) elements *= size;
+        EXPECT_EQ(elements * 4, kBuffer) << entry;
+      }
+      EXPECT_EQ(moved["forward"], 2);
+      EXPECT_EQ(moved["backward"], 1) << "the tokens are inputs: nobody asks for their gradient";
+      if (collectives == 0) collectives = function["collectives"].size();
+      EXPECT_LE(function["collectives"].size(), collectives + 1) << "the gradient of the gate grows too large to combine";
+    }
+  }
+}
+
 TEST(Plans, EveryExampleHasACase) {
   std::set<std::string> named;
   for (const PlanCase& item : readCases()) named.insert(item.program);
