@@ -1,7 +1,10 @@
-# The Debian packages, once: what building needs, what the tests need besides. Sourced by ./dev and scripts/get-data.
+# The Debian packages, once: what building needs, what the tests and the sanitizers need besides. Sourced by ./dev and scripts/get-data.
 BUILD_PACKAGES=(g++ cmake ninja-build antlr4 libantlr4-runtime-dev uuid-dev llvm-19-dev libfmt-dev nlohmann-json3-dev
   libeigen3-dev librandom123-dev libcli11-dev zlib1g-dev libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin mold ccache libmimalloc-dev)
 TEST_PACKAGES=(git gdb make pkg-config)
+LINT_PACKAGES=(git clang-tidy-19 clang-format-19)
+# Sanitizers and libFuzzer (presets asan, tsan), and what names the lines in their reports.
+CLANG_PACKAGES=(clang-19 libclang-rt-19-dev llvm-19)
 
 # install_packages NAME...: installs those that are missing, and says so.
 install_packages() {

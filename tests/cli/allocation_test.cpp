@@ -52,6 +52,7 @@ class Allocations : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Allocations, DoNotGrowWithTheSteps) {
+  if (isSanitized()) GTEST_SKIP() << "the allocator is the sanitizer's";
   const Case& each = GetParam();
   Words options = each.options;
   options.insert(options.end(), {"-w", "--devices", std::to_string(each.devices)});

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -52,6 +53,10 @@ std::string readFile(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();
   return text.str();
+}
+
+bool isSanitized() {
+  return std::getenv("GSHARD_SANITIZER") != nullptr;
 }
 
 Outcome runCommand(const Words& words, const std::string& folder) {

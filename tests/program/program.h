@@ -35,6 +35,9 @@ class Scratch {
   std::filesystem::path path_;
 };
 
+// Under a sanitizer (test preset asan), which has an allocator and an address space of its own.
+bool isSanitized();
+
 // Runs `words` in `folder` (empty: the scratch folder's parent) and waits; what it says is kept, whatever its length.
 Outcome runCommand(const Words& words, const std::string& folder = {});
 Outcome gshardc(const Words& words, const std::string& folder = {});
