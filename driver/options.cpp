@@ -175,7 +175,8 @@ void addPasses(CLI::App& app, Options& options) {
 
 void addCodegen(CLI::App& app, Options& options) {
   app.add_option("-O", options.optimization, "0 to 3 (default 3)")->check(CLI::Range(0, 3))->group("Optimisation");
-  app.add_flag("-g", options.debug, "line tables: debuggers show the .gsd source; kernels are kept per line")->group("Optimisation");
+  app.add_flag("-g", options.debug, "line tables: debuggers show the .gsd source; kernels are kept per line")
+      ->group("Optimisation");
   app.add_option("--threads", options.threads, "threads per device (default 1)")
       ->check(CLI::Range(1, 1024))
       ->group("Optimisation");

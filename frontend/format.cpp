@@ -1,6 +1,7 @@
 // The formatter: ANTLR's tree to a document (format_doc.h), rule by rule. It works on the tree and not on the AST
 // because the AST has no parentheses and no spellings. Only white space, the order of imports and trailing commas of
-// broken lists may change; formatFile checks that on its own result. Over 400 lines, since every form has its rule here.
+// broken lists may change; formatFile checks that on its own result. Over 400 lines, since every form has its rule
+// here.
 #include "frontend/format.h"
 
 #include <algorithm>

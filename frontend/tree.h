@@ -1,5 +1,5 @@
-// What parser.cpp hands to the builder of the AST and to the formatter: ANTLR's tree and where its tokens stand. Private
-// to these files, the only ones that see ANTLR.
+// What parser.cpp hands to the builder of the AST and to the formatter: ANTLR's tree and where its tokens stand.
+// Private to these files, the only ones that see ANTLR.
 #pragma once
 
 #include <antlr4-runtime.h>
@@ -36,8 +36,8 @@ struct TreeContext {
   DiagSink& sink;
 };
 
-/// Parses and hands over the tree while it lives; not called when the text cannot be parsed at all. Reports to `sink` in
-/// the order in which mistakes are found.
+/// Parses and hands over the tree while it lives; not called when the text cannot be parsed at all. Reports to `sink`
+/// in the order in which mistakes are found.
 void withTree(FileId file, const SourceManager& sources, DiagSink& sink,
               const std::function<void(grammar::GsdParser::FileContext&, const TreeContext&)>& use);
 

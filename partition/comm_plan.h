@@ -6,8 +6,9 @@
 
 namespace gshard {
 
-// On meshes of more than kPerDeviceLimit devices no list per device is kept: the maximum of a whole function is then the
-// sum of the maxima of its collectives, which no device exceeds (each collective's own figures are exact on any mesh).
+// On meshes of more than kPerDeviceLimit devices no list per device is kept: the maximum of a whole function is then
+// the sum of the maxima of its collectives, which no device exceeds (each collective's own figures are exact on any
+// mesh).
 CommPlan makeCommPlan(const Module& module, const Platform& platform);
 // --emit=comm-plan (builtins.md, "The plan as JSON"): entries and train functions, with the stages of one function
 // joined.

@@ -46,9 +46,23 @@ std::int64_t countMapped(const MoveDim& map, const Tile& tile, std::int64_t low,
   return count;
 }
 
+// Dims of an operand that no result dim reads: of one index, which a device has or has not.
+std::vector<std::size_t> unreadDims(const std::vector<MoveDim>& map, std::size_t rank) {
+  std::vector<std::size_t> unread;
+  for (std::size_t dim = 0; dim < rank; ++dim) {
+    const auto reads = [&](const MoveDim& each) { return each.operandDim == static_cast<std::int64_t>(dim); };
+    if (std::none_of(map.begin(), map.end(), reads)) unread.push_back(dim);
+  }
+  return unread;
+}
+bool hasFirst(const Tile& tile) {
+  return tile.offset == 0 && tile.live > 0;
+}
+
 // Elements of `wanted` (of the result) that come from the operand's box, as a product over dims.
 std::int64_t countBox(const std::vector<MoveDim>& map, const std::vector<Tile>& wanted, const std::vector<Tile>& box) {
   std::int64_t count = 1;
+  for (const std::size_t dim : unreadDims(map, box.size())) count *= hasFirst(box[dim]) ? 1 : 0;
   for (std::size_t d = 0; d < map.size(); ++d) {
     if (map[d].operandDim < 0) {
       count *= wanted[d].live;
@@ -141,6 +155,8 @@ class MoveClasses {
       for (std::size_t piece = 0; piece < movePieces(op); ++piece) {
         operands_.push_back(&valueOf(op.op().operands[i]));
         maps_.push_back(moveMap(op, i, piece));
+        for (const std::size_t dim : unreadDims(maps_.back(), operands_.back()->type.shape.size()))
+          unread_.push_back({maps_.size() - 1, dim});
       }
     }
   }
@@ -179,7 +195,7 @@ class MoveClasses {
 
  private:
   using Classes = std::map<std::vector<Counts>, std::int64_t>;  // counts per operand: number of devices
-  using Group = DimGroup;                                       // dims of the result
+  using Group = DimGroup;  // dims of the result, and behind them those of operands that none of it reads
 
   const Value& valueOf(ValueId value) const { return op_.function().value(value); }
 
@@ -197,6 +213,12 @@ class MoveClasses {
       }
       addDim(groups, dim, std::move(axes));
     }
+    for (std::size_t i = 0; i < unread_.size(); ++i) {
+      std::vector<bool> axes(mesh_.axes.size(), false);
+      for (const AxisRef& ref : operands_[unread_[i].operand]->sharding->dims[unread_[i].dim])
+        axes[static_cast<std::size_t>(ref.axis)] = true;
+      addDim(groups, result_.type.shape.size() + i, std::move(axes));
+    }
     return groups;
   }
 
@@ -212,6 +234,11 @@ class MoveClasses {
       const std::int64_t device = mesh_.deviceAt(coordinates);
       std::vector<Counts> counts(operands_.size());
       for (const std::size_t dim : group.dims) {
+        if (dim >= result_.type.shape.size()) {
+          const Unread& unread = unread_[dim - result_.type.shape.size()];
+          counts[unread.operand].held *= hasFirst(tile(*operands_[unread.operand], unread.dim, device)) ? 1 : 0;
+          continue;
+        }
         const Tile wanted = tile(result_, dim, device);
         for (std::size_t i = 0; i < operands_.size(); ++i) {
           const MoveDim& map = maps_[i][dim];
@@ -242,6 +269,10 @@ class MoveClasses {
   const Value& result_;
   std::vector<const Value*> operands_;
   std::vector<std::vector<MoveDim>> maps_;
+  struct Unread {
+    std::size_t operand, dim;
+  };
+  std::vector<Unread> unread_;
 };
 
 std::int64_t receivedBy(const OpView& op, std::int64_t device) {

@@ -1,6 +1,6 @@
 // Text rendering: header, source lines with carets and labels, notes, proposals with a preview; see render.h.
-// JSON is in render_json.cpp, apart because its header is slow to compile. Over 400 lines: one layout, whose parts share
-// columns and widths.
+// JSON is in render_json.cpp, apart because its header is slow to compile. Over 400 lines: one layout, whose parts
+// share columns and widths.
 #include "support/render.h"
 
 #include <algorithm>

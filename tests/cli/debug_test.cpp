@@ -74,7 +74,8 @@ TEST(Debug, GdbStopsStepsAndTellsTheLineOfACrash) {
   const Scratch scratch;
   scratch.write("lines.gsd", kProgram);
   ASSERT_EQ(gshardc({"lines.gsd", "-g", "-O1", "-o", "lines"}, scratch.path()).code, 0);
-  const Words walk = {"break lines.gsd:3", "run", "backtrace", "delete", "step", "step", "step", "step", "step", "step"};
+  const Words walk = {
+      "break lines.gsd:3", "run", "backtrace", "delete", "step", "step", "step", "step", "step", "step"};
   const std::string stopped = gdb(scratch, walk);
   if (stopped.empty()) GTEST_SKIP() << "SKIP: gdb cannot run programs here";
   EXPECT_TRUE(std::regex_search(stopped, std::regex("Breakpoint 1, f_.* at lines\\.gsd:3"))) << stopped;

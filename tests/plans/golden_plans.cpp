@@ -166,8 +166,8 @@ TEST(Plans, ALayerOfHeadsInPartsNeedsTwoSumsEachWay) {
   }
 }
 
-// GShard section 3.2: with tokens per device fixed, experts and groups grow with the devices, and what a device sends, holds
-// and computes for them does not; the gate alone grows. The program is the same text.
+// GShard section 3.2: with tokens per device fixed, experts and groups grow with the devices, and what a device sends,
+// holds and computes for them does not; the gate alone grows. The program is the same text.
 TEST(Plans, ExpertsGrowWithTheDevices) {
   constexpr std::int64_t kTokens = 1024, kWidth = 256, kBuffer = 2 * kTokens * kWidth * 4;
   std::size_t collectives = 0;
@@ -194,7 +194,8 @@ TEST(Plans, ExpertsGrowWithTheDevices) {
       EXPECT_EQ(moved["forward"], 2);
       EXPECT_EQ(moved["backward"], 1) << "the tokens are inputs: nobody asks for their gradient";
       if (collectives == 0) collectives = function["collectives"].size();
-      EXPECT_LE(function["collectives"].size(), collectives + 1) << "the gradient of the gate grows too large to combine";
+      EXPECT_LE(function["collectives"].size(), collectives + 1)
+          << "the gradient of the gate grows too large to combine";
     }
   }
 }

@@ -126,11 +126,12 @@ TEST(Scale, ClassesOfMovesCountAsDevicesDo) {
       "%y = reverse %x {dims = [0]} : f32[12, 6]",
       "%y = transpose %x {perm = [1, 0]} : f32[6, 12]",
       "%y = concat %x, %x {dim = 0} : f32[24, 6]",
+      "%y = broadcast %u {dims = [0, 1]} : f32[12, 6]",  // of a dim of size 1, which some device has
   };
   std::mt19937_64 random(3);
   int counted = 0;
-  for (int round = 0; round < 60; ++round) {
-    const std::string move = moves[round % 4];
+  for (int round = 0; round < 75; ++round) {
+    const std::string move = moves[round % 5];
     const std::string type = move.substr(move.rfind(" : ") + 3);
     const auto shardingText = [&](int rank) {
       std::vector<std::string> dims(static_cast<std::size_t>(rank), "_");
@@ -143,8 +144,9 @@ TEST(Scale, ClassesOfMovesCountAsDevicesDo) {
     };
     const std::string given = shardingText(2), wanted = shardingText(2);
     const auto textFor = [&](const std::string& mesh) {
-      return "mesh " + mesh + " declared\nfunc @f(%x: f32[12, 6] @{" + given + "}) -> " + type + " {\n  " + move +
-             "\n  %z = annotate %y {annotation = {" + wanted + "}} : " + type + "\n  return %z\n}\n";
+      return "mesh " + mesh + " declared\nfunc @f(%x: f32[12, 6] @{" + given + "}, %u: f32[1, 6] @{" + given +
+             "}) -> " + type + " {\n  " + move + "\n  %z = annotate %y {annotation = {" + wanted + "}} : " + type +
+             "\n  return %z\n}\n";
     };
     // The same tiles, once on 24 devices and once with copies of all of them on 96.
     const auto small = partitionText(textFor("[a: 4, b: 3, c: 2]")),

@@ -4,9 +4,9 @@
 #include "support/check.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"
+#include "support/parse_bytes.h"
 #include "support/render.h"
 #include "support/source.h"
-#include "support/parse_bytes.h"
 #include "support/text.h"
 
 namespace gshard {
