@@ -51,6 +51,34 @@ RouteFactors routeFactors(const OpView& op, FactorBuilder& factors, FactorKind t
   return made;
 }
 
+bool checkNumbers(const OpView& op, DiagSink& diag) {
+  const Type& moved = op.operandType(0);
+  if (moved.dtype != DType::Bool) return true;
+  diag.emit(op.range(), diag::DtypeNotAccepted, std::string(*opDef(op.op().kind).name), "numbers", printType(moved))
+      .label(op.operandRange(0), "this operand");
+  return false;
+}
+
+bool checkSlots(const OpView& op, DiagSink& diag) {
+  if (!checkRoute(op, diag)) return false;
+  const RouteSizes sizes = routeSizes(op);
+  const Type& y = op.operandType(0);
+  const std::int64_t width = y.rank() == 4 ? y.shape[3] : 0;
+  return checkRouteOperand(op, diag, 0, Type{y.dtype, {sizes.experts, sizes.groups, sizes.capacity, width}}) &&
+         checkNumbers(op, diag);
+}
+
+SlotFactors slotFactors(const OpView& op, FactorBuilder& factors) {
+  const RouteSizes sizes = routeSizes(op);
+  const RouteFactors route = routeFactors(op, factors, FactorKind::Pass);
+  const int width = factors.add(FactorKind::Pass, op.operandType(0).shape[3]);
+  factors.operandDim(0, 0, factors.add(FactorKind::Lookup, sizes.experts));
+  factors.operandDim(0, 1, route.groups);
+  factors.operandDim(0, 2, factors.add(FactorKind::Lookup, sizes.capacity));
+  factors.operandDim(0, 3, width);
+  return {route.groups, route.tokens, width};
+}
+
 std::optional<Slot> slotOf(const OpView& op, const EvalFrame& frame, std::int64_t g, std::int64_t s, std::int64_t j) {
   const RouteSizes sizes = routeSizes(op);
   const auto at = [&](std::size_t operand) {

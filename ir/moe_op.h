@@ -27,6 +27,14 @@ struct RouteFactors {
 };
 RouteFactors routeFactors(const OpView& op, FactorBuilder& factors, FactorKind tokenKind);
 
+// Of moe_gather and moe_combine: operand 0 holds numbers [E, G, C, M] for the slots of the route; reports.
+bool checkSlots(const OpView& op, DiagSink& diag);
+struct SlotFactors {
+  int groups = 0, tokens = 0, width = 0;
+};
+SlotFactors slotFactors(const OpView& op, FactorBuilder& factors);
+bool checkNumbers(const OpView& op, DiagSink& diag);  // operand 0 is not of bools; reports
+
 // Where choice (g, s, j), global indices, lies among the slots; nothing when it is dropped.
 struct Slot {
   std::int64_t expert = 0, slot = 0;

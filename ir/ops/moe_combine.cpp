@@ -6,12 +6,9 @@
 namespace gshard {
 
 static std::optional<ResultTypes> inferMoeCombine(const OpView& op, DiagSink& diag) {
-  if (!checkRoute(op, diag)) return std::nullopt;
+  if (!checkSlots(op, diag)) return std::nullopt;
   const RouteSizes sizes = routeSizes(op);
   const Type& y = op.operandType(0);
-  const std::int64_t width = y.rank() == 4 ? y.shape[3] : 0;
-  if (!checkRouteOperand(op, diag, 0, Type{y.dtype, {sizes.experts, sizes.groups, sizes.capacity, width}}))
-    return std::nullopt;
   const DType wide = accumulatorOf(y.dtype);
   if (op.operandCount() > kWeightOperand) {
     if (!isFloat(y.dtype)) {
@@ -22,28 +19,16 @@ static std::optional<ResultTypes> inferMoeCombine(const OpView& op, DiagSink& di
     if (!checkRouteOperand(op, diag, kWeightOperand, Type{wide, op.operandType(kExpertOperand).shape}))
       return std::nullopt;
   }
-  if (y.dtype == DType::Bool) {
-    diag.emit(op.range(), diag::DtypeNotAccepted, "moe_combine", "numbers", printType(y))
-        .label(op.operandRange(0), "this operand");
-    return std::nullopt;
-  }
-  Type result{wide, {sizes.groups, sizes.tokens, width}};
+  Type result{wide, {sizes.groups, sizes.tokens, y.shape[3]}};
   if (!checkSizes(op, diag, result)) return std::nullopt;
   return ResultTypes{std::move(result)};
 }
 
 static void moeCombineFactors(const OpView& op, FactorBuilder& factors) {
-  const Type& y = op.operandType(0);
-  const RouteSizes sizes = routeSizes(op);
-  const RouteFactors route = routeFactors(op, factors, FactorKind::Pass);
-  const int width = factors.add(FactorKind::Pass, y.shape[3]);
-  factors.operandDim(0, 0, factors.add(FactorKind::Lookup, sizes.experts));
-  factors.operandDim(0, 1, route.groups);
-  factors.operandDim(0, 2, factors.add(FactorKind::Lookup, sizes.capacity));
-  factors.operandDim(0, 3, width);
-  factors.resultDim(0, 0, route.groups);
-  factors.resultDim(0, 1, route.tokens);
-  factors.resultDim(0, 2, width);
+  const SlotFactors slots = slotFactors(op, factors);
+  factors.resultDim(0, 0, slots.groups);
+  factors.resultDim(0, 1, slots.tokens);
+  factors.resultDim(0, 2, slots.width);
 }
 
 static void moeCombineVjp(const OpView& op, std::span<const ValueId> gradients, GradBuilder& b) {

@@ -20,11 +20,7 @@ static std::optional<ResultTypes> inferMoeDispatch(const OpView& op, DiagSink& d
     return std::nullopt;
   }
   Type result{x.dtype, {sizes.experts, sizes.groups, sizes.capacity, width}};
-  if (x.dtype == DType::Bool) {
-    diag.emit(op.range(), diag::DtypeNotAccepted, "moe_dispatch", "numbers", printType(x))
-        .label(op.operandRange(0), "this operand");
-    return std::nullopt;
-  }
+  if (!checkNumbers(op, diag)) return std::nullopt;
   if (!checkSizes(op, diag, result)) return std::nullopt;
   return ResultTypes{std::move(result)};
 }
