@@ -24,8 +24,8 @@ install_packages() {
   echo "installing: ${missing[*]}" >&2
   local log
   log=$(mktemp)
-  if ! { "${as_root[@]}" apt-get update && DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y \
-    --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  if ! { "${as_root[@]}" apt-get update &&
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     exit 3
   fi
