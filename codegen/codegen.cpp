@@ -11,6 +11,7 @@
 #include "codegen/program_tables.h"
 #include "codegen/recompute.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "support/check.h"
 
 namespace gshard {

@@ -86,8 +86,8 @@ static std::string debugName(const Function& function, const Op& op) {
   return name;
 }
 
-llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned,
-                                          std::int64_t workspace) {
+TableWord ProgramTables::kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned,
+                                    std::int64_t workspace) {
   std::vector<std::int64_t> args;
   for (const ValueId buffer : work.buffers) {
     const std::int64_t offset = planned.memory.offsets[buffer.index];
@@ -106,32 +106,29 @@ llvm::Constant* ProgramTables::kernelCall(const KernelWork& work, std::int64_t o
     source = {debugName(function, reported), reported.range,
               [&](std::int64_t other) { return function.ops[static_cast<std::size_t>(other)].range; }};
   }
-  return tables_.address(
-      tables_.record({kernels_.emit(work.kernel, source), tables_.integers(args), tables_.integer(work.kernel.chunks)}),
-      "kernel");
+  TableRows call;
+  call.add(tables_.symbol(kernels_.emit(work.kernel, source)), tables_.integers(args), work.kernel.chunks);
+  return tables_.place<gshard_rt_kernel_call>(call);
 }
 
-llvm::Constant* ProgramTables::gemmCall(const ProductWork& work, const PlannedFunction& planned,
-                                        std::int64_t workspace) {
+TableWord ProgramTables::gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace) {
   const std::int64_t size = work.desc.element == GemmElement::F64 ? 8 : 4;
-  const auto at = [&](ValueId value, std::int64_t base) {
-    return tables_.integer(planned.memory.offsets[value.index] + base * size);
-  };
-  llvm::Constant* descriptor = gemms_.emit(planGemm(work.desc, target_.shape()));
-  return tables_.address(tables_.record({descriptor, at(work.a, work.baseA), at(work.b, work.baseB), at(work.c, 0),
-                                         tables_.integer(std::max<std::int64_t>(workspace, 0))}),
-                         "gemm");
+  const auto at = [&](ValueId value, std::int64_t base) { return planned.memory.offsets[value.index] + base * size; };
+  TableRows call;
+  call.add(tables_.symbol(gemms_.emit(planGemm(work.desc, target_.shape()))), at(work.a, work.baseA),
+           at(work.b, work.baseB), at(work.c, 0), std::max<std::int64_t>(workspace, 0));
+  return tables_.place<gshard_rt_gemm_call>(call);
 }
 
-llvm::Constant* ProgramTables::transfer(const OpView& op, std::size_t operand, std::size_t piece,
-                                        const PlannedFunction& planned) {
+void ProgramTables::addTransfer(TableRows& rows, const OpView& op, std::size_t operand, std::size_t piece,
+                                const PlannedFunction& planned) {
   const FunctionViews& views = *planned.views;
   const ValueId from = op.op().operands[operand];
   const ValueId to = op.op().results[op.op().results.size() == 1 ? 0 : operand];
   const auto at = [&](ValueId value) {
     return tensor(op.function().type(value), views.layout(value), planned.memory.offsets[views.storage(value).index]);
   };
-  llvm::Constant* move = tables_.null();
+  TableWord move;
   std::int64_t kind = GSHARD_RT_MOVE_AFFINE;
   if (op.op().kind == OpKind::Exchange) {
     const std::optional<OpKind> moved = moveKindOf(op);
@@ -145,11 +142,11 @@ llvm::Constant* ProgramTables::transfer(const OpView& op, std::size_t operand, s
       move = tables_.integers(numbers);
     }
   }
-  return tables_.record({at(from), at(to), move, tables_.integer(kind)});
+  rows.add(at(from), at(to), move, kind);
 }
 
-llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
-                                          std::int64_t workspace) {
+TableWord ProgramTables::collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
+                                    std::int64_t workspace) {
   const FunctionViews& views = *planned.views;
   const OpView op = views.view(static_cast<std::size_t>(unit.op));
   const OpKind kind = op.op().kind;
@@ -171,58 +168,47 @@ llvm::Constant* ProgramTables::collective(std::size_t function, const Unit& unit
     --operands;
     fill = planned.memory.offsets[views.storage(op.op().operands[operands]).index];
   }
-  std::vector<llvm::Constant*> transfers;
+  TableRows transfers;
   const std::size_t pieces = kind == OpKind::Exchange ? movePieces(op) : 1;
-  for (std::size_t i = 0; i < operands * pieces; ++i)
-    transfers.push_back(transfer(op, i / pieces, i % pieces, planned));
+  for (std::size_t i = 0; i < operands * pieces; ++i) addTransfer(transfers, op, i / pieces, i % pieces, planned);
   const std::vector<AxisRef> group = groupAxes(op);
-  const auto number = [&](std::int64_t value) { return tables_.integer(value); };
-  return tables_.address(
-      tables_.record({number(collectiveNumber(kind)), number(reduction),
-                      number(static_cast<std::int64_t>(group.size())), axes(group), number(dim), number(otherDim),
-                      number(static_cast<std::int64_t>(transfers.size())), tables_.array(transfers, "transfers"),
-                      number(fill), number(std::max<std::int64_t>(workspace, 0)), number(0),
-                      number(planIndex(function, unit.op))}),
-      "collective");
+  TableRows row;
+  row.add(collectiveNumber(kind), reduction, std::ssize(group), axes(group), dim, otherDim, transfers.count(),
+          tables_.place<gshard_rt_transfer>(transfers), fill, std::max<std::int64_t>(workspace, 0), 0,
+          planIndex(function, unit.op));
+  return tables_.place<gshard_rt_collective>(row);
 }
 
-std::vector<llvm::Constant*> ProgramTables::madeTensors(std::size_t unit, const PlannedFunction& planned,
-                                                        const std::vector<bool>& written,
-                                                        const std::vector<std::size_t>& lastWriters) {
+TableRows ProgramTables::madeTensors(std::size_t unit, const PlannedFunction& planned, const std::vector<bool>& written,
+                                     const std::vector<std::size_t>& lastWriters) {
   const FunctionViews& views = *planned.views;
-  std::vector<llvm::Constant*> made;
+  TableRows made;
   for (const ValueId value : planned.lowered.units[unit].writes) {
     // Where several units fill a buffer part by part, the last one completes it.
     const std::int64_t offset = planned.memory.offsets[value.index];
     if (lastWriters[value.index] != unit || offset < 0) continue;
     std::int64_t op = views.definition(value);
     if (op < 0) op = planned.lowered.units[unit].op;
-    made.push_back(
-        tables_.record({tables_.integer(planned.firstSite + 1 + op), tables_.integer(written[value.index] ? 1 : 0),
-                        tensor(views.function().type(value), views.layout(value), offset)}));
+    made.add(planned.firstSite + 1 + op, written[value.index] ? 1 : 0,
+             tensor(views.function().type(value), views.layout(value), offset));
   }
   return made;
 }
 
-llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count) {
+TableRows ProgramTables::stepList(std::size_t number, const PlannedFunction& planned) {
   const Function& function = planned.views->function();
-  std::vector<llvm::Constant*> rows;
-  std::vector<llvm::Constant*> made;  // of the unit that is added next
-  const auto add = [&](std::int64_t kind, std::int64_t op, llvm::Constant* call, const char* kindName,
-                       std::string text) {
-    rows.push_back(
-        tables_.record({tables_.integer(kind), tables_.integer(planned.firstSite + 1 + op), call,
-                        tables_.integer(static_cast<std::int64_t>(made.size())), tables_.array(made, "made")}));
+  TableRows rows;
+  TableRows made;  // of the unit that is added next
+  const auto add = [&](std::int64_t kind, std::int64_t op, TableWord call, const char* kindName, std::string text) {
+    rows.add(kind, planned.firstSite + 1 + op, call, made.count(), tables_.place<gshard_rt_made>(made));
     made.clear();
     steps_.push_back({function.name, kindName, std::move(text),
                       sources_.describe(op < 0 ? function.range : function.ops[static_cast<std::size_t>(op)].range)});
   };
   const auto addCopy = [&](const MemoryCopy& copy) {
-    add(GSHARD_RT_STEP_COPY, -1,
-        tables_.address(
-            tables_.record({tables_.integer(copy.from), tables_.integer(copy.to), tables_.integer(copy.bytes)}),
-            "copy"),
-        "copy", std::to_string(copy.bytes) + " bytes");
+    TableRows call;
+    call.add(copy.from, copy.to, copy.bytes);
+    add(GSHARD_RT_STEP_COPY, -1, tables_.place<gshard_rt_copy>(call), "copy", std::to_string(copy.bytes) + " bytes");
   };
   const std::vector<bool> written = writtenInfinities(*planned.views);
   std::vector<std::size_t> lastWriters(function.values.size(), 0);
@@ -247,14 +233,13 @@ llvm::Constant* ProgramTables::stepList(std::size_t number, const PlannedFunctio
     }
   }
   for (const MemoryCopy& copy : planned.memory.after) addCopy(copy);
-  count = static_cast<std::int64_t>(rows.size());
-  return tables_.array(rows, "steps");
+  return rows;
 }
 
-void ProgramTables::addArguments(Fields& fields, const PlannedFunction& planned) {
+void ProgramTables::addArguments(TableRows& rows, const PlannedFunction& planned) {
   const FunctionViews& views = *planned.views;
   const Function& function = views.function();
-  std::vector<llvm::Constant*> inputs, outputs, accumulators, settings;
+  TableRows inputs, outputs, accumulators, settings;
   std::int64_t step = -1, steps = -1;
   const auto place = [&](ValueId value) { return planned.memory.offsets[views.storage(value).index]; };
   for (const Argument& argument : function.arguments) {
@@ -264,8 +249,7 @@ void ProgramTables::addArguments(Fields& fields, const PlannedFunction& planned)
       case ArgumentKind::Input: {
         const bool isRows = function.value(argument.value).rowDim == 0 ||
                             (function.rows > 0 && !type.shape.empty() && type.shape[0] == function.rows);
-        inputs.push_back(tables_.record({tables_.text(argument.name), tensor(type, layout, place(argument.value)),
-                                         tables_.integer(isRows ? 1 : 0)}));
+        inputs.add(tables_.text(argument.name), tensor(type, layout, place(argument.value)), isRows ? 1 : 0);
         break;
       }
       case ArgumentKind::Accumulator:
@@ -279,35 +263,29 @@ void ProgramTables::addArguments(Fields& fields, const PlannedFunction& planned)
         steps = place(argument.value);
         break;
       case ArgumentKind::Setting:
-        settings.push_back(tables_.record({tables_.integer(argument.index), tables_.integer(place(argument.value))}));
+        settings.add(argument.index, place(argument.value));
         break;
     }
   }
   for (std::size_t i = 0; i < function.results.size(); ++i) {
     const Result& result = function.results[i];
-    llvm::Constant* lies = tensor(function.type(result.value), views.layout(result.value), planned.memory.results[i]);
+    const Tensor lies = tensor(function.type(result.value), views.layout(result.value), planned.memory.results[i]);
     if (result.kind == ResultKind::Accumulator) {
-      accumulators.push_back(tables_.record({lies, tables_.integer(static_cast<std::int64_t>(result.reduction))}));
+      accumulators.add(lies, static_cast<std::int64_t>(result.reduction));
     } else if (result.kind == ResultKind::Output || result.kind == ResultKind::Report) {
       const std::int64_t kind = result.kind == ResultKind::Output ? GSHARD_RT_OUTPUT : GSHARD_RT_REPORT;
       const bool isRows = function.value(result.value).rowDim >= 0;
-      outputs.push_back(
-          tables_.record({tables_.text(result.name), lies, tables_.integer(kind), tables_.integer(isRows ? 1 : 0)}));
+      outputs.add(tables_.text(result.name), lies, kind, isRows ? 1 : 0);
     }
   }
-  const auto addTable = [&](const std::vector<llvm::Constant*>& rows, const char* name) {
-    fields.push_back(tables_.integer(static_cast<std::int64_t>(rows.size())));
-    fields.push_back(tables_.array(rows, name));
-  };
-  addTable(inputs, "inputs");
-  addTable(outputs, "outputs");
-  addTable(accumulators, "accumulators");
-  addTable(settings, "settings");
-  fields.push_back(tables_.integer(step));
-  fields.push_back(tables_.integer(steps));
+  rows.extend(inputs.count(), tables_.place<gshard_rt_input>(inputs));
+  rows.extend(outputs.count(), tables_.place<gshard_rt_output>(outputs));
+  rows.extend(accumulators.count(), tables_.place<gshard_rt_accumulator>(accumulators));
+  rows.extend(settings.count(), tables_.place<gshard_rt_setting_use>(settings));
+  rows.extend(step, steps);
 }
 
-llvm::Constant* ProgramTables::function(std::size_t number, const std::vector<PlannedFunction>& functions) {
+void ProgramTables::addFunction(TableRows& rows, std::size_t number, const std::vector<PlannedFunction>& functions) {
   const PlannedFunction& planned = functions[number];
   const Function& function = planned.views->function();
   std::int64_t finish = -1;
@@ -318,17 +296,11 @@ llvm::Constant* ProgramTables::function(std::size_t number, const std::vector<Pl
       if (other.stage == Stage::Finish && other.name == stem + ".finish") finish = static_cast<std::int64_t>(i);
     }
   }
-  Fields fields = {tables_.text(function.name),
-                   tables_.integer(kindNumber(function.kind)),
-                   tables_.integer(stageNumber(function.stage)),
-                   tables_.integer(function.rows),
-                   tables_.integer(function.blocks),
-                   tables_.integer(finish)};
-  addArguments(fields, planned);
-  std::int64_t count = 0;
-  llvm::Constant* steps = stepList(number, planned, count);
-  fields.push_back(tables_.integer(count));
-  fields.push_back(steps);
+  rows.add(tables_.text(function.name), kindNumber(function.kind), stageNumber(function.stage), function.rows,
+           function.blocks, finish);
+  addArguments(rows, planned);
+  const TableRows steps = stepList(number, planned);
+  rows.extend(steps.count(), tables_.place<gshard_rt_step>(steps));
   std::int64_t peakSite = planned.firstSite;
   if (planned.memory.peakUnit >= 0) {
     peakSite += 1 + planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op;
@@ -342,11 +314,8 @@ llvm::Constant* ProgramTables::function(std::size_t number, const std::vector<Pl
     }
   }
   const std::int64_t stepRows = function.stage == Stage::Accumulate && rowsVary(function) ? function.totalRows : 0;
-  for (const std::int64_t value : {planned.memory.peakBytes, peakSite, bytesMax, bytesTotal, stepRows}) {
-    fields.push_back(tables_.integer(value));
-  }
+  rows.extend(planned.memory.peakBytes, peakSite, bytesMax, bytesTotal, stepRows);
   arenaBytes_ = std::max(arenaBytes_, planned.memory.peakBytes);
-  return tables_.record(fields);
 }
 
 }  // namespace gshard

@@ -29,15 +29,19 @@ std::string describeOp(const Function& function, const Op& op) {
   return text;
 }
 
-llvm::Constant* ProgramTables::mesh() {
-  std::vector<llvm::Constant*> rows;
-  for (const MeshAxis& axis : module_.mesh.axes) {
-    rows.push_back(tables_.record({tables_.text(axis.name), tables_.integer(axis.size)}));
-  }
-  return tables_.array(rows, "mesh");
+TableWord ProgramTables::location(SourceRange range) {
+  const auto [known, isNew] = locations_.try_emplace(range);
+  if (isNew) known->second = tables_.text(sources_.describe(range));
+  return known->second;
 }
 
-llvm::Constant* ProgramTables::axes(const std::vector<AxisRef>& refs) {
+TableRows ProgramTables::mesh() {
+  TableRows rows;
+  for (const MeshAxis& axis : module_.mesh.axes) rows.add(tables_.text(axis.name), axis.size);
+  return rows;
+}
+
+TableWord ProgramTables::axes(const std::vector<AxisRef>& refs) {
   // Records of three integers lie as a flat array does.
   std::vector<std::int64_t> numbers;
   for (const AxisRef& ref : refs) {
@@ -48,36 +52,36 @@ llvm::Constant* ProgramTables::axes(const std::vector<AxisRef>& refs) {
   return tables_.integers(numbers);
 }
 
-llvm::Constant* ProgramTables::extentTable() {
-  std::vector<llvm::Constant*> rows;
-  for (const Extent& extent : extents_.extents()) {
-    rows.push_back(
-        tables_.record({tables_.integer(extent.size), tables_.integer(extent.part), tables_.integer(extent.rowScale),
-                        tables_.integer(static_cast<std::int64_t>(extent.axes.size())), axes(extent.axes)}));
-  }
-  return tables_.array(rows, "extents");
+TableRows ProgramTables::extentTable() {
+  TableRows rows;
+  for (const Extent& extent : extents_.extents())
+    rows.add(extent.size, extent.part, extent.rowScale, std::ssize(extent.axes), axes(extent.axes));
+  return rows;
 }
 
-llvm::Constant* ProgramTables::tensor(const Type& type, const Layout& layout, std::int64_t offset) {
-  std::vector<std::int64_t> numbers;
-  for (const LocalDim& dim : layout.dims) numbers.push_back(dim.extent);
-  return tables_.record({tables_.integer(static_cast<std::int64_t>(type.dtype)), tables_.integer(type.rank()),
-                         tables_.integers(type.shape), tables_.integers(numbers), tables_.integer(offset),
-                         tables_.integer(layout.bytes())});
+ProgramTables::Tensor ProgramTables::tensor(const Type& type, const Layout& layout, std::int64_t offset) {
+  std::vector<std::int64_t> extents;
+  for (const LocalDim& dim : layout.dims) extents.push_back(dim.extent);
+  return {static_cast<std::int64_t>(type.dtype),
+          type.rank(),
+          tables_.integers(type.shape),
+          tables_.integers(extents),
+          offset,
+          layout.bytes()};
 }
 
-llvm::Constant* ProgramTables::parameters() {
-  std::vector<llvm::Constant*> rows;
+TableRows ProgramTables::parameters() {
+  TableRows rows;
   for (std::size_t i = 0; i < module_.parameters.size(); ++i) {
     const Parameter& parameter = module_.parameters[i];
     const Layout layout = layoutOf(parameter.type, parameter.sharding, extents_);
-    rows.push_back(tables_.record({tables_.text(parameter.name), tensor(parameter.type, layout, fixed_.parameters[i]),
-                                   tables_.integer(parameter.trained ? 1 : 0), tables_.text(parameter.doc)}));
+    rows.add(tables_.text(parameter.name), tensor(parameter.type, layout, fixed_.parameters[i]),
+             parameter.trained ? 1 : 0, tables_.text(parameter.doc));
   }
-  return tables_.array(rows, "parameters");
+  return rows;
 }
 
-llvm::Constant* ProgramTables::states() {
+TableRows ProgramTables::states() {
   std::vector<bool> isSaved(module_.states.size(), false);
   for (const Function& function : module_.functions) {
     if (function.kind != FunctionKind::Train) continue;
@@ -85,41 +89,36 @@ llvm::Constant* ProgramTables::states() {
       if (result.kind == ResultKind::State) isSaved[static_cast<std::size_t>(result.index)] = true;
     }
   }
-  std::vector<llvm::Constant*> rows;
+  TableRows rows;
   for (std::size_t i = 0; i < module_.states.size(); ++i) {
     const State& state = module_.states[i];
     const Layout layout = layoutOf(state.type, state.sharding, extents_);
-    rows.push_back(tables_.record(
-        {tables_.text(state.name), tensor(state.type, layout, fixed_.states[i]), tables_.integer(isSaved[i] ? 1 : 0)}));
+    rows.add(tables_.text(state.name), tensor(state.type, layout, fixed_.states[i]), isSaved[i] ? 1 : 0);
   }
-  return tables_.array(rows, "states");
+  return rows;
 }
 
-llvm::Constant* ProgramTables::settings() {
-  std::vector<llvm::Constant*> rows;
-  for (const Setting& setting : module_.settings) {
-    rows.push_back(
-        tables_.record({tables_.text(setting.name), tables_.integer(static_cast<std::int64_t>(setting.dtype)),
-                        tables_.real(setting.value), tables_.text(setting.doc)}));
-  }
-  return tables_.array(rows, "settings");
+TableRows ProgramTables::settings() {
+  TableRows rows;
+  for (const Setting& setting : module_.settings)
+    rows.add(tables_.text(setting.name), static_cast<std::int64_t>(setting.dtype), tables_.real(setting.value),
+             tables_.text(setting.doc));
+  return rows;
 }
 
-llvm::Constant* ProgramTables::constants() {
-  std::vector<llvm::Constant*> rows;
-  for (const Constant& constant : module_.constants) {
-    rows.push_back(tables_.record({tables_.text(constant.name), tables_.text(constant.type),
-                                   tables_.text(constant.value), tables_.text(constant.doc)}));
-  }
-  return tables_.array(rows, "constants");
+TableRows ProgramTables::constants() {
+  TableRows rows;
+  for (const Constant& constant : module_.constants)
+    rows.add(tables_.text(constant.name), tables_.text(constant.type), tables_.text(constant.value),
+             tables_.text(constant.doc));
+  return rows;
 }
 
-llvm::Constant* ProgramTables::sites(const std::vector<PlannedFunction>& functions) {
-  std::vector<llvm::Constant*> rows;
+TableRows ProgramTables::sites(const std::vector<PlannedFunction>& functions) {
+  TableRows rows;
   for (const PlannedFunction& planned : functions) {
     const Function& function = planned.views->function();
-    rows.push_back(tables_.record(
-        {tables_.text(sources_.describe(function.range)), tables_.text("entry `" + function.name + "`")}));
+    rows.add(location(function.range), tables_.text("entry `" + function.name + "`"));
     for (std::size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = function.ops[i];
       std::string text = describeOp(function, op);
@@ -128,26 +127,24 @@ llvm::Constant* ProgramTables::sites(const std::vector<PlannedFunction>& functio
       const bool looksUp = kind == OpClass::Take || kind == OpClass::Scatter;
       if (looksUp || kind == OpClass::WindowRead || kind == OpClass::WindowWrite)
         text += " of `" + function.value(op.operands[0]).name + "`";
-      rows.push_back(tables_.record({tables_.text(sources_.describe(op.range)), tables_.text(text)}));
+      rows.add(location(op.range), tables_.text(text));
     }
   }
-  return tables_.array(rows, "sites");
+  return rows;
 }
 
-llvm::Constant* ProgramTables::planEntries(const std::vector<PlannedFunction>& functions) {
-  std::vector<llvm::Constant*> rows;
-  if (plan_ == nullptr) return tables_.null();
+TableRows ProgramTables::planEntries(const std::vector<PlannedFunction>& functions) {
+  TableRows rows;
+  if (plan_ == nullptr) return rows;
   for (const PlanFunction& function : plan_->functions) {
     for (const PlanEntry& entry : function.collectives) {
       const std::size_t number = static_cast<std::size_t>(entry.function);
-      planIndices_[{number, entry.op}] = static_cast<std::int64_t>(rows.size());
-      const std::int64_t site = functions[number].firstSite + 1 + entry.op;
-      rows.push_back(tables_.record({tables_.text(entry.kind), tables_.text(join(entry.axes, ", ")),
-                                     tables_.text(entry.reason), tables_.integer(entry.function), tables_.integer(site),
-                                     tables_.integer(entry.bytesMax), tables_.integer(entry.bytesTotal)}));
+      planIndices_[{number, entry.op}] = rows.count();
+      rows.add(tables_.text(entry.kind), tables_.text(join(entry.axes, ", ")), tables_.text(entry.reason),
+               entry.function, functions[number].firstSite + 1 + entry.op, entry.bytesMax, entry.bytesTotal);
     }
   }
-  return tables_.array(rows, "plan");
+  return rows;
 }
 
 std::int64_t ProgramTables::planIndex(std::size_t function, std::int64_t op) const {
@@ -156,45 +153,28 @@ std::int64_t ProgramTables::planIndex(std::size_t function, std::int64_t op) con
 }
 
 void ProgramTables::build(const std::vector<PlannedFunction>& functions) {
-  const auto count = [&](std::size_t number) { return tables_.integer(static_cast<std::int64_t>(number)); };
-  llvm::Constant* planTable = planEntries(functions);
-  const std::int64_t planCount = static_cast<std::int64_t>(planIndices_.size());
-  std::vector<llvm::Constant*> rows;
-  for (std::size_t i = 0; i < functions.size(); ++i) rows.push_back(function(i, functions));
-  llvm::Constant* functionTable = tables_.array(rows, "functions");
-  std::size_t siteCount = 0;
-  for (const PlannedFunction& planned : functions) siteCount += 1 + planned.views->function().ops.size();
-  llvm::Constant* parameterTable = parameters();
-  llvm::Constant* stateTable = states();
-  llvm::Constant* extentRows = extentTable();  // last: the others may have added extents
-  tables_.define("gshard_program", tables_.record({tables_.integer(GSHARD_RT_ABI),
-                                                   tables_.text(module_.name),
-                                                   tables_.text(options_.compiler),
-                                                   tables_.text(options_.sourceHash),
-                                                   tables_.text(target_.cpu()),
-                                                   count(module_.mesh.axes.size()),
-                                                   mesh(),
-                                                   tables_.integer(module_.mesh.devices()),
-                                                   tables_.integer(options_.threads),
-                                                   count(extents_.extents().size()),
-                                                   extentRows,
-                                                   count(module_.parameters.size()),
-                                                   parameterTable,
-                                                   count(module_.states.size()),
-                                                   stateTable,
-                                                   count(module_.settings.size()),
-                                                   settings(),
-                                                   count(module_.constants.size()),
-                                                   constants(),
-                                                   count(siteCount),
-                                                   sites(functions),
-                                                   tables_.integer(planCount),
-                                                   planTable,
-                                                   count(functions.size()),
-                                                   functionTable,
-                                                   tables_.integer(arenaBytes_),
-                                                   tables_.integer(fixed_.bytes)}));
-  tables_.finish();
+  const TableRows planTable = planEntries(functions);  // first: steps name their entries
+  TableRows functionTable;
+  for (std::size_t i = 0; i < functions.size(); ++i) addFunction(functionTable, i, functions);
+  const TableRows parameterTable = parameters(), stateTable = states();
+  TableRows program;
+  const auto addTable = [&]<class Record>(const TableRows& rows) {
+    program.extend(rows.count(), tables_.place<Record>(rows));
+  };
+  program.add(tables_.text(module_.name), tables_.text(options_.compiler), tables_.text(options_.sourceHash),
+              tables_.text(target_.cpu()));
+  addTable.operator()<gshard_rt_axis>(mesh());
+  program.extend(module_.mesh.devices(), options_.threads);
+  addTable.operator()<gshard_rt_extent>(extentTable());  // after all that may have added extents
+  addTable.operator()<gshard_rt_parameter>(parameterTable);
+  addTable.operator()<gshard_rt_state>(stateTable);
+  addTable.operator()<gshard_rt_setting>(settings());
+  addTable.operator()<gshard_rt_constant>(constants());
+  addTable.operator()<gshard_rt_site>(sites(functions));
+  addTable.operator()<gshard_rt_plan_entry>(planTable);
+  addTable.operator()<gshard_rt_function>(functionTable);
+  program.extend(arenaBytes_, fixed_.bytes);
+  tables_.define("gshard_image", program);
 }
 
 }  // namespace gshard

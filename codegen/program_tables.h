@@ -31,31 +31,31 @@ class ProgramTables {
   std::int64_t arenaBytes() const { return arenaBytes_; }
 
  private:
-  using Fields = TableBuilder::Fields;
+  using Tensor = std::array<TableWord, 6>;  // gshard_rt_tensor
 
-  llvm::Constant* mesh();
-  llvm::Constant* axes(const std::vector<AxisRef>& refs);
-  llvm::Constant* extentTable();
-  llvm::Constant* tensor(const Type& type, const Layout& layout, std::int64_t offset);
-  llvm::Constant* parameters();
-  llvm::Constant* states();
-  llvm::Constant* settings();
-  llvm::Constant* constants();
-  llvm::Constant* sites(const std::vector<PlannedFunction>& functions);
-  llvm::Constant* planEntries(const std::vector<PlannedFunction>& functions);
+  TableRows mesh();
+  TableWord axes(const std::vector<AxisRef>& refs);
+  TableRows extentTable();
+  Tensor tensor(const Type& type, const Layout& layout, std::int64_t offset);
+  TableRows parameters();
+  TableRows states();
+  TableRows settings();
+  TableRows constants();
+  TableRows sites(const std::vector<PlannedFunction>& functions);
+  TableRows planEntries(const std::vector<PlannedFunction>& functions);
+  TableWord location(SourceRange range);
 
-  llvm::Constant* function(std::size_t number, const std::vector<PlannedFunction>& functions);
-  void addArguments(Fields& fields, const PlannedFunction& planned);
-  std::vector<llvm::Constant*> madeTensors(std::size_t unit, const PlannedFunction& planned,
-                                           const std::vector<bool>& written,
-                                           const std::vector<std::size_t>& lastWriters);
-  llvm::Constant* stepList(std::size_t number, const PlannedFunction& planned, std::int64_t& count);
-  llvm::Constant* kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned,
-                             std::int64_t workspace);
-  llvm::Constant* gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace);
-  llvm::Constant* collective(std::size_t function, const Unit& unit, const PlannedFunction& planned,
-                             std::int64_t workspace);
-  llvm::Constant* transfer(const OpView& op, std::size_t operand, std::size_t piece, const PlannedFunction& planned);
+  // Adds the function's record.
+  void addFunction(TableRows& rows, std::size_t number, const std::vector<PlannedFunction>& functions);
+  void addArguments(TableRows& rows, const PlannedFunction& planned);
+  TableRows madeTensors(std::size_t unit, const PlannedFunction& planned, const std::vector<bool>& written,
+                        const std::vector<std::size_t>& lastWriters);
+  TableRows stepList(std::size_t number, const PlannedFunction& planned);
+  TableWord kernelCall(const KernelWork& work, std::int64_t op, const PlannedFunction& planned, std::int64_t workspace);
+  TableWord gemmCall(const ProductWork& work, const PlannedFunction& planned, std::int64_t workspace);
+  TableWord collective(std::size_t function, const Unit& unit, const PlannedFunction& planned, std::int64_t workspace);
+  void addTransfer(TableRows& rows, const OpView& op, std::size_t operand, std::size_t piece,
+                   const PlannedFunction& planned);
   std::int64_t planIndex(std::size_t function, std::int64_t op) const;
 
   const Module& module_;
@@ -70,6 +70,7 @@ class ProgramTables {
   GemmEmitter gemms_;
   std::vector<StepSummary> steps_;
   std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> planIndices_;
+  std::map<SourceRange, TableWord> locations_;  // layers share ranges
   std::int64_t arenaBytes_ = 0;
 };
 

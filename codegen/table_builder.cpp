@@ -1,115 +1,110 @@
-// Constants of program tables: see table_builder.h.
+// Images of program tables: see table_builder.h.
 #include "codegen/table_builder.h"
 
+#include <algorithm>
+#include <bit>
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include "runtime/abi.h"
+#include "support/check.h"
+
 namespace gshard {
+namespace {
 
-llvm::Constant* TableBuilder::integer(std::int64_t value) {
-  return llvm::ConstantInt::get(llvm::Type::getInt64Ty(module_.getContext()), static_cast<std::uint64_t>(value), true);
-}
+constexpr std::uint64_t kWordBytes = 8;
 
-llvm::Constant* TableBuilder::real(double value) {
-  return llvm::ConstantFP::get(llvm::Type::getDoubleTy(module_.getContext()), value);
-}
-
-llvm::Constant* TableBuilder::null() {
-  return llvm::ConstantPointerNull::get(llvm::PointerType::get(module_.getContext(), 0));
-}
-
-llvm::GlobalVariable* TableBuilder::declare(llvm::Type* type, const std::string& name) {
-  auto* made = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage, nullptr,
-                                        name + "." + std::to_string(globals_++));
-  made->setAlignment(llvm::Align(8));
+llvm::GlobalVariable* defineBytes(llvm::Module& module, const std::string& name, std::string_view bytes) {
+  llvm::Constant* value = llvm::ConstantDataArray::getString(module.getContext(), bytes, /*AddNull=*/false);
+  auto* made = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, name);
+  made->setAlignment(llvm::Align(kWordBytes));
   return made;
 }
 
-llvm::Constant* TableBuilder::at(llvm::GlobalVariable* global, llvm::Type* item, std::size_t index) {
-  llvm::Constant* number = llvm::ConstantInt::get(llvm::Type::getInt64Ty(module_.getContext()), index);
-  return llvm::ConstantExpr::getInBoundsGetElementPtr(item, global, number);
+// Both machines that we compile for are little-endian (llvm_target.cpp), and so is this one.
+static_assert(std::endian::native == std::endian::little);
+
+template <class Number>
+void append(std::string& bytes, Number number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-void TableBuilder::close(Chunk<std::uint64_t>& chunk) {
-  if (chunk.global == nullptr) return;
-  chunk.items.resize(llvm::cast<llvm::ArrayType>(chunk.global->getValueType())->getNumElements());
-  chunk.global->setInitializer(llvm::ConstantDataArray::get(module_.getContext(), chunk.items));
+}  // namespace
+
+TableBuilder::TableBuilder(llvm::Module& module) : module_(module), words_(sizeof(gshard_rt_program) / kWordBytes) {}
+
+TableWord TableBuilder::real(double value) {
+  return {TableWord::Kind::Number, std::bit_cast<std::uint64_t>(value)};
 }
 
-void TableBuilder::close(Chunk<char>& chunk) {
-  if (chunk.global == nullptr) return;
-  chunk.items.resize(llvm::cast<llvm::ArrayType>(chunk.global->getValueType())->getNumElements());
-  const llvm::StringRef text(chunk.items.data(), chunk.items.size());
-  chunk.global->setInitializer(llvm::ConstantDataArray::getString(module_.getContext(), text, /*AddNull=*/false));
-}
-
-void TableBuilder::close(Chunk<llvm::Constant*>& chunk) {
-  if (chunk.global == nullptr) return;
-  auto* type = llvm::cast<llvm::ArrayType>(chunk.global->getValueType());
-  chunk.items.resize(type->getNumElements(), llvm::Constant::getNullValue(type->getElementType()));
-  chunk.global->setInitializer(llvm::ConstantArray::get(type, chunk.items));
-}
-
-template <class Item>
-llvm::Constant* TableBuilder::append(Chunk<Item>& chunk, llvm::Type* item, std::size_t size, const std::string& name,
-                                     const std::vector<Item>& added) {
-  if (added.size() > size) {  // one of its own
-    Chunk<Item> own{declare(llvm::ArrayType::get(item, added.size()), name), added};
-    close(own);
-    return own.global;
+TableWord TableBuilder::text(std::string_view value) {
+  const auto [known, isNew] = texts_.try_emplace(std::string(value), characters_.size());
+  if (isNew) {
+    characters_ += value;
+    characters_ += '\0';
   }
-  if (chunk.global == nullptr || chunk.items.size() + added.size() > size) {
-    close(chunk);
-    chunk = {declare(llvm::ArrayType::get(item, size), name), {}};
+  return {TableWord::Kind::Text, known->second};
+}
+
+TableWord TableBuilder::integers(const std::vector<std::int64_t>& values) {
+  if (values.empty()) return {};
+  const auto [known, isNew] = integers_.try_emplace(values, words_.size() * kWordBytes);
+  if (isNew) words_.insert(words_.end(), values.begin(), values.end());
+  return {TableWord::Kind::Record, known->second};
+}
+
+TableWord TableBuilder::place(const TableRows& rows, std::size_t recordBytes) {
+  GSHARD_CHECK(rows.words().size() * kWordBytes == static_cast<std::size_t>(rows.count()) * recordBytes,
+               "fields of a struct of runtime/abi.h were forgotten");
+  if (rows.count() == 0) return {};
+  const std::uint64_t begin = words_.size() * kWordBytes;
+  words_.insert(words_.end(), rows.words().begin(), rows.words().end());
+  return {TableWord::Kind::Record, begin};
+}
+
+TableWord TableBuilder::symbol(llvm::Constant* address) {
+  const auto [known, isNew] = symbolNumbers_.try_emplace(address, symbols_.size());
+  if (isNew) symbols_.push_back(address);
+  return {TableWord::Kind::Symbol, known->second};
+}
+
+void TableBuilder::define(const std::string& symbol, const TableRows& program) {
+  GSHARD_CHECK(program.words().size() * kWordBytes == sizeof(gshard_rt_program),
+               "fields of the program were forgotten");
+  std::copy(program.words().begin(), program.words().end(), words_.begin());
+  const std::uint64_t textsBegin = words_.size() * kWordBytes;
+  GSHARD_CHECK(words_.size() <= UINT32_MAX, "tables of a program fill 32 GiB");
+  std::string bytes, addresses, symbolUses;  // the last two: numbers of words
+  bytes.reserve(textsBegin + characters_.size());
+  std::int64_t addressCount = 0, symbolUseCount = 0;
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const TableWord& word = words_[i];
+    append(bytes, word.value + (word.kind == TableWord::Kind::Text ? textsBegin : 0));
+    if (word.kind == TableWord::Kind::Number) continue;
+    const bool isSymbol = word.kind == TableWord::Kind::Symbol;
+    append(isSymbol ? symbolUses : addresses, static_cast<std::uint32_t>(i));
+    ++(isSymbol ? symbolUseCount : addressCount);
   }
-  const std::size_t index = chunk.items.size();
-  chunk.items.insert(chunk.items.end(), added.begin(), added.end());
-  return at(chunk.global, item, index);
-}
+  bytes += characters_;
 
-llvm::Constant* TableBuilder::address(llvm::Constant* record, const std::string& name) {
-  return append(records_[record->getType()], record->getType(), kChunkRecords, name,
-                std::vector<llvm::Constant*>{record});
-}
-
-llvm::Constant* TableBuilder::text(const std::string& value) {
-  llvm::Constant*& known = texts_[value];
-  if (known == nullptr) {
-    std::vector<char> characters(value.begin(), value.end());
-    characters.push_back('\0');
-    known = append(characters_, llvm::Type::getInt8Ty(module_.getContext()), kChunkText, "text", characters);
-  }
-  return known;
-}
-
-llvm::Constant* TableBuilder::integers(const std::vector<std::int64_t>& values) {
-  if (values.empty()) return null();
-  llvm::Constant*& known = integers_[values];
-  if (known == nullptr) {
-    known = append(numbers_, llvm::Type::getInt64Ty(module_.getContext()), kChunkNumbers, "numbers",
-                   std::vector<std::uint64_t>(values.begin(), values.end()));
-  }
-  return known;
-}
-
-void TableBuilder::finish() {
-  close(numbers_);
-  close(characters_);
-  for (auto& [type, chunk] : records_) close(chunk);
-}
-
-llvm::Constant* TableBuilder::record(const Fields& fields) {
-  return llvm::ConstantStruct::getAnon(module_.getContext(), fields);
-}
-
-llvm::Constant* TableBuilder::array(const std::vector<llvm::Constant*>& records, const std::string& name) {
-  if (records.empty()) return null();
-  llvm::Type* type = records[0]->getType();
-  return append(records_[type], type, kChunkRecords, name, records);
-}
-
-void TableBuilder::define(const std::string& symbol, llvm::Constant* value) {
-  auto* made = llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(symbol, value->getType()));
-  made->setInitializer(value);
-  made->setConstant(true);
-  made->setAlignment(llvm::Align(8));
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  auto* symbolsType = llvm::ArrayType::get(pointer, symbols_.size());
+  auto* symbolTable = new llvm::GlobalVariable(module_, symbolsType, true, llvm::GlobalValue::PrivateLinkage,
+                                               llvm::ConstantArray::get(symbolsType, symbols_), symbol + ".symbols");
+  const auto number = [&](std::uint64_t value) {
+    return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), value);
+  };
+  // gshard_rt_image, field by field.
+  llvm::Constant* image = llvm::ConstantStruct::getAnon(
+      context,
+      {number(GSHARD_RT_ABI), number(bytes.size()), defineBytes(module_, symbol + ".bytes", bytes),
+       number(static_cast<std::uint64_t>(addressCount)), defineBytes(module_, symbol + ".addresses", addresses),
+       number(static_cast<std::uint64_t>(symbolUseCount)), defineBytes(module_, symbol + ".symbol_uses", symbolUses),
+       number(symbols_.size()), symbolTable});
+  auto* made =
+      new llvm::GlobalVariable(module_, image->getType(), true, llvm::GlobalValue::ExternalLinkage, image, symbol);
+  made->setAlignment(llvm::Align(kWordBytes));
 }
 
 }  // namespace gshard

@@ -1,61 +1,95 @@
-// Constant tables in an LLVM module: structs whose fields are all 64 bits wide (integers, doubles, pointers), as
-// runtime/abi.h declares them, with equal strings and arrays kept once. Texts, numbers and records lie many to a
-// global: a deep model has tens of thousands of them, and LLVM's cost is by globals.
+// The image of a program's tables (gshard_rt_image in runtime/abi.h): records whose fields are all 64 bits wide, one
+// after another, texts behind them, and which fields become addresses when the program is loaded. Equal texts and
+// arrays of numbers lie there once. LLVM sees a string of bytes: a deep model has tens of thousands of records, and as
+// constants of LLVM, with a relocation for each address, they would cost more than all kernels.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/Module.h"
+namespace llvm {
+class Constant;
+class Module;
+}  // namespace llvm
 
 namespace gshard {
 
-class TableBuilder {
+// One field. Of an address `value` is where it leads: a byte among the records or among the texts, the number of a
+// symbol.
+struct TableWord {
+  enum class Kind : std::uint8_t { Number, Record, Text, Symbol };
+
+  TableWord() = default;
+  TableWord(std::int64_t number) : value(static_cast<std::uint64_t>(number)) {}  // NOLINT(google-explicit-constructor)
+  TableWord(Kind theKind, std::uint64_t theValue) : kind(theKind), value(theValue) {}
+
+  Kind kind = Kind::Number;
+  std::uint64_t value = 0;
+};
+
+// Records of one type that are to lie one after another. A record in a record is its fields.
+class TableRows {
  public:
-  using Fields = std::vector<llvm::Constant*>;
-
-  explicit TableBuilder(llvm::Module& module) : module_(module) {}
-
-  llvm::Constant* integer(std::int64_t value);
-  llvm::Constant* real(double value);
-  llvm::Constant* null();
-  llvm::Constant* text(const std::string& value);                     // address of a NUL-terminated string
-  llvm::Constant* integers(const std::vector<std::int64_t>& values);  // address of an array; null if empty
-  llvm::Constant* record(const Fields& fields);                       // a struct, by value
-  llvm::Constant* array(const std::vector<llvm::Constant*>& records,
-                        const std::string& name);                            // address; null if empty
-  llvm::Constant* address(llvm::Constant* record, const std::string& name);  // of a private constant that holds it
-  void define(const std::string& symbol, llvm::Constant* value);             // an external constant
-  void finish();                                                             // once, after the last call of the others
+  template <class... Fields>
+  void add(const Fields&... fields) {
+    ++count_;
+    extend(fields...);
+  }
+  // More fields of the last record.
+  template <class... Fields>
+  void extend(const Fields&... fields) {
+    (append(fields), ...);
+  }
+  std::int64_t count() const { return count_; }
+  const std::vector<TableWord>& words() const { return words_; }
+  void clear() {
+    words_.clear();
+    count_ = 0;
+  }
 
  private:
-  // A private global of a fixed size that is filled from its begin.
-  template <class Item>
-  struct Chunk {
-    llvm::GlobalVariable* global = nullptr;
-    std::vector<Item> items;
-  };
-  static constexpr std::size_t kChunkRecords = 64, kChunkNumbers = 1024, kChunkText = 4096;
+  void append(const TableWord& word) { words_.push_back(word); }
+  template <std::size_t size>
+  void append(const std::array<TableWord, size>& record) {
+    words_.insert(words_.end(), record.begin(), record.end());
+  }
 
-  llvm::GlobalVariable* declare(llvm::Type* type, const std::string& name);
-  llvm::Constant* at(llvm::GlobalVariable* global, llvm::Type* item, std::size_t index);
-  // `count` items at the end of the chunk, or of a new one of `size`.
-  template <class Item>
-  llvm::Constant* append(Chunk<Item>& chunk, llvm::Type* item, std::size_t size, const std::string& name,
-                         const std::vector<Item>& added);
-  void close(Chunk<std::uint64_t>& chunk);
-  void close(Chunk<char>& chunk);
-  void close(Chunk<llvm::Constant*>& chunk);
+  std::vector<TableWord> words_;
+  std::int64_t count_ = 0;
+};
+
+class TableBuilder {
+ public:
+  explicit TableBuilder(llvm::Module& module);
+
+  TableWord real(double value);
+  TableWord text(std::string_view value);                       // address of a NUL-terminated string
+  TableWord integers(const std::vector<std::int64_t>& values);  // address of an array; null if empty
+  TableWord symbol(llvm::Constant* address);                    // of a kernel, of a product's descriptor
+  // Address of the first of records of a struct of abi.h; null if there is none.
+  template <class Record>
+  TableWord place(const TableRows& rows) {
+    return place(rows, sizeof(Record));
+  }
+  // Once, last: the constant that holds all, with the one gshard_rt_program.
+  void define(const std::string& symbol, const TableRows& program);
+
+ private:
+  TableWord place(const TableRows& rows, std::size_t recordBytes);
 
   llvm::Module& module_;
-  Chunk<std::uint64_t> numbers_;
-  Chunk<char> characters_;
-  std::map<llvm::Type*, Chunk<llvm::Constant*>> records_;  // by type; only looked up
-  std::int64_t globals_ = 0;
-  std::map<std::string, llvm::Constant*> texts_;
-  std::map<std::vector<std::int64_t>, llvm::Constant*> integers_;
+  std::vector<TableWord> words_;
+  std::string characters_;
+  std::vector<llvm::Constant*> symbols_;
+  // Looked up only.
+  std::unordered_map<std::string, std::uint64_t> texts_;
+  std::map<std::vector<std::int64_t>, std::uint64_t> integers_;
+  std::unordered_map<llvm::Constant*, std::uint64_t> symbolNumbers_;
 };
 
 }  // namespace gshard

@@ -1,5 +1,5 @@
 /* The only contract between generated code and the runtime, in C. Generated objects hold ONE constant symbol,
- * `gshard_program`, with everything below; kernels are the only code in them. codegen/ builds these structs field by
+ * `gshard_image`, with everything below; kernels are the only code in them. codegen/ builds these structs field by
  * field in the order written here, runtime/ reads them: change both in one commit and raise GSHARD_RT_ABI. */
 #ifndef GSHARD_RUNTIME_ABI_H
 #define GSHARD_RUNTIME_ABI_H
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define GSHARD_RT_ABI 4
+#define GSHARD_RT_ABI 5
 
 /* Same order as ir's DType, Reduction. */
 enum {
@@ -231,7 +231,6 @@ typedef struct gshard_rt_plan_entry {
 } gshard_rt_plan_entry;
 
 typedef struct gshard_rt_program {
-  int64_t abi; /* GSHARD_RT_ABI */
   const char *name, *compiler, *source_hash, *cpu;
   int64_t axis_count;
   const gshard_rt_axis* axes;
@@ -256,7 +255,26 @@ typedef struct gshard_rt_program {
   int64_t persistent_bytes; /* parameters and states: [0, persistent_bytes) */
 } gshard_rt_program;
 
-extern const gshard_rt_program gshard_program;
+/* ---- the image: a program as it lies in an object. `bytes` has its records one after another and its texts behind
+ * them. A field that is an address holds, until gshard_rt_load made it one, an offset in `bytes` or, of a kernel or a
+ * product's descriptor, an index of `symbols`. So the object has one relocation for each of these, and none for the
+ * tens of thousands of addresses that the tables of a deep model have among themselves. */
+typedef struct gshard_rt_image {
+  int64_t abi; /* GSHARD_RT_ABI */
+  int64_t byte_count;
+  const char* bytes; /* 8-byte aligned; the gshard_rt_program comes first */
+  int64_t address_count;
+  const uint32_t* addresses; /* which 8-byte words of `bytes` are offsets in it, ascending */
+  int64_t symbol_use_count;
+  const uint32_t* symbol_uses; /* which are indices of `symbols` */
+  int64_t symbol_count;
+  const void* const* symbols;
+} gshard_rt_image;
+
+extern const gshard_rt_image gshard_image;
+
+/* The program of an image, in one block of malloc. Null if the image is of another GSHARD_RT_ABI, or memory is out. */
+const gshard_rt_program* gshard_rt_load(const gshard_rt_image* image);
 
 /* ---- functions of the runtime that kernels call: X(name, result, parameter types). Types: v void, p pointer, l int64,
  * d double. Both sides take signatures from this table. */
@@ -297,8 +315,7 @@ void gshard_rt_route(const void* gates, const void* uniform, const void* live, v
                      void* source, void* first, void* count, void* dropped, int64_t dtype, int64_t tokens,
                      int64_t experts, int64_t choices, int64_t capacity, int64_t rest, int64_t normalise, double limit);
 
-/* main() of the binary: int main(int c, char** v) { return gshard_rt_main(c, v, &gshard_program); } lies in the
- * archive. */
+/* What main() of the binary, which lies in the archive (program_main.cpp), calls with the loaded program. */
 int gshard_rt_main(int argc, char** argv, const gshard_rt_program* program);
 
 #ifdef __cplusplus

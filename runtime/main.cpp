@@ -280,10 +280,6 @@ bool chooseMpi(const Options& options) {
 }
 
 int runProgram(int argc, char** argv, const gshard_rt_program& program) {
-  if (program.abi != GSHARD_RT_ABI) {
-    throw Failure{kExitBug, "compiled for runtime interface " + std::to_string(program.abi) + ", linked with " +
-                                std::to_string(GSHARD_RT_ABI)};
-  }
   Options options = parseOptions(argc, argv, program.name);
   if (options.help || options.command.empty()) {
     std::fputs(helpText(program).c_str(), options.help ? stdout : stderr);

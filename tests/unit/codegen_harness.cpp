@@ -175,9 +175,14 @@ std::unique_ptr<Compiled> Compiled::compile(const Module& module, const CodegenO
     ADD_FAILURE() << error;
     return nullptr;
   }
-  compiled->program_ = static_cast<const gshard_rt_program*>(compiled->object_->address("gshard_program"));
+  const auto* image = static_cast<const gshard_rt_image*>(compiled->object_->address("gshard_image"));
+  if (image == nullptr) {
+    ADD_FAILURE() << "the object defines no gshard_image";
+    return nullptr;
+  }
+  compiled->program_.reset(gshard_rt_load(image));
   if (compiled->program_ == nullptr) {
-    ADD_FAILURE() << "the object defines no gshard_program";
+    ADD_FAILURE() << "the image is of another runtime interface";
     return nullptr;
   }
   return compiled;
@@ -192,7 +197,7 @@ RunResult Compiled::run(const std::string& name, const std::vector<Tensor>& argu
   const std::size_t devices = static_cast<std::size_t>(module_->mesh.devices());
   const SimulatedDevices world(module_->mesh);
   gshard_test_run run{};
-  run.program = program_;
+  run.program = program_.get();
   run.function = found - module_->functions.data();
   const gshard_rt_function& table = program_->functions[run.function];
   run.rows = options.rows >= 0 ? options.rows : function.rows;

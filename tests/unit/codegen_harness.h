@@ -2,6 +2,7 @@
 // and come out as the evaluator's tensors.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,7 +45,10 @@ class Compiled {
   const Module* module_ = nullptr;
   CodegenResult result_;
   std::unique_ptr<LoadedObject> object_;
-  const gshard_rt_program* program_ = nullptr;
+  struct Free {
+    void operator()(const gshard_rt_program* program) const { std::free(const_cast<gshard_rt_program*>(program)); }
+  };
+  std::unique_ptr<const gshard_rt_program, Free> program_;
 };
 
 // Parses IR text; fails the test when it does not parse.

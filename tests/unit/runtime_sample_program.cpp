@@ -1,6 +1,6 @@
 // A program as codegen would emit it, written by hand: w is split over two devices, a step adds the sum of all inputs
 // to every element of w, so that feeding, kernels, collectives, outputs, checkpoints and the command line can be tested
-// without the compiler. `predict` doubles its rows, `pick` fails on device 1.
+// without the compiler, and without an image. `predict` doubles its rows, `pick` fails on device 1.
 #include <cstdint>
 
 #include "runtime/abi.h"
@@ -231,8 +231,12 @@ const gshard_rt_parameter kParameters[] = {{"net.w", kW, 1, "the weights"}};
 const gshard_rt_site kSites[] = {{"sample.gsd:3:5", "sum `x`"}, {"sample.gsd:7:9", "take `embed`"}};
 const gshard_rt_plan_entry kPlan[] = {{"all_reduce", "data", "sum over split rows", 1, 0, 4, 8}};
 
+const gshard_rt_program kProgram = {"sample", "by hand", "0",         "any", 1,       kAxes,      2,       2, 3,
+                                    kExtents, 1,         kParameters, 0,     nullptr, 0,          nullptr, 0, nullptr,
+                                    2,        kSites,    1,           kPlan, 7,       kFunctions, 320,     16};
+
 }  // namespace
 
-extern "C" const gshard_rt_program gshard_program = {
-    GSHARD_RT_ABI, "sample", "by hand", "0", "any",   1, kAxes,  2, 2,     3, kExtents,   1,   kParameters, 0,
-    nullptr,       0,        nullptr,   0,   nullptr, 2, kSites, 1, kPlan, 7, kFunctions, 320, 16};
+int main(int argc, char** argv) {
+  return gshard_rt_main(argc, argv, &kProgram);
+}
