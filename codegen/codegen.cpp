@@ -161,9 +161,12 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   const std::vector<PlannedFunction> functions = planFunctions(views, options, target->shape(), fixed);
 
   CodegenResult result;
-  for (const PlannedFunction& planned : functions)
-    result.memory.push_back(reportMemory(module, planned, fixed, sources, extents));
-  if (options.memoryLimit > 0 && exceedsMemory(module, result.memory, options.memoryLimit, diag)) return std::nullopt;
+  if (options.memoryLimit > 0) {
+    std::vector<MemoryReport> reports;
+    for (const PlannedFunction& planned : functions)
+      reports.push_back(reportMemory(module, planned, fixed, sources, extents));
+    if (exceedsMemory(module, reports, options.memoryLimit, diag)) return std::nullopt;
+  }
 
   llvm::LLVMContext context;
   llvm::Module llvmModule(module.name.empty() ? "program" : module.name, context);
@@ -171,12 +174,20 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   std::optional<DebugInfo> debug;
   if (options.debug)
     debug.emplace(llvmModule, sources, sources.fileCount() > 0 ? FileId{0} : FileId{}, options.compiler);
-  ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule, debug ? &*debug : nullptr);
+  // In pieces the tables have a module of their own, which need not be cut.
+  const bool inPieces = options.output == CodegenOutput::Object && options.pieces > 1;
+  llvm::Module tablesModule("tables", context);
+  target->prepareModule(tablesModule);
+  ProgramTables tables(module, plan, options, sources, *target, fixed, extents, llvmModule,
+                       inPieces ? tablesModule : llvmModule, debug ? &*debug : nullptr);
   tables.build(functions);
   if (debug) debug->finish();
 
-  if (options.output == CodegenOutput::Object && options.pieces > 1) {
-    result.objects = emitObjectsInParallel(options.target, llvmModule, options.pieces);
+  if (inPieces) {
+    std::string tablesObject;
+    result.objects = emitObjectsInParallel(options.target, llvmModule, options.pieces,
+                                           [&] { tablesObject = target->emitObject(tablesModule); });
+    result.objects.push_back(std::move(tablesObject));
   } else {
     target->optimize(llvmModule);
     switch (options.output) {

@@ -21,28 +21,11 @@ struct CodegenOptions {
   std::int64_t threads = 1;  // per device; workspaces are planned for these
   bool debug = false;        // a kernel per site instead of one for all equal ones
   bool fuse = true;
+  bool listSteps = false;
   unsigned pieces = 1;               // objects made at once, for linking; 1: one object in `bytes`
   std::string compiler = "gshardc";  // as `info` shows it
   std::string sourceHash;
   std::int64_t memoryLimit = 0;  // bytes of one device that no function may exceed; 0: none
-};
-
-// Bytes of one device while a function runs, at the moment when most is alive.
-struct MemoryReport {
-  std::string function;
-  std::int64_t peakBytes = 0;  // highest arena byte that is touched
-  std::int64_t parameters = 0, states = 0, accumulators = 0, inputs = 0, values = 0, workspace = 0;
-  std::string peakLine;  // "digits_mlp.gsd:17:22"
-  std::string peakOp;    // "contract `h`"
-  SourceRange peakRange;
-  // Parameters and states are alive throughout; of all that is alive at the peak, the largest first.
-  struct Alive {
-    std::string name, type;  // "net.w1", "f32[64@data, 256]"
-    std::int64_t bytes = 0;
-    SourceRange range;
-    bool whole = false;  // on every device: a split would shrink it
-  };
-  std::vector<Alive> alive;
 };
 
 struct StepSummary {
@@ -54,9 +37,8 @@ struct StepSummary {
 struct CodegenResult {
   std::string bytes;                 // of the object, or text
   std::vector<std::string> objects;  // with CodegenOptions::pieces > 1, instead of `bytes`
-  std::vector<MemoryReport> memory;  // per function of the module
-  std::vector<StepSummary> steps;
-  std::int64_t kernels = 0;  // distinct ones
+  std::vector<StepSummary> steps;    // with CodegenOptions::listSteps
+  std::int64_t kernels = 0;          // distinct ones
   std::int64_t arenaBytes = 0, persistentBytes = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "codegen/infinities.h"
 #include "codegen/program_tables.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "runtime/abi.h"
 #include "support/check.h"
 
@@ -107,7 +108,7 @@ TableWord ProgramTables::kernelCall(const KernelWork& work, std::int64_t op, con
               [&](std::int64_t other) { return function.ops[static_cast<std::size_t>(other)].range; }};
   }
   TableRows call;
-  call.add(tables_.symbol(kernels_.emit(work.kernel, source)), tables_.integers(args), work.kernel.chunks);
+  call.add(tables_.symbol(*kernels_.emit(work.kernel, source)), tables_.integers(args), work.kernel.chunks);
   return tables_.place<gshard_rt_kernel_call>(call);
 }
 
@@ -115,7 +116,7 @@ TableWord ProgramTables::gemmCall(const ProductWork& work, const PlannedFunction
   const std::int64_t size = work.desc.element == GemmElement::F64 ? 8 : 4;
   const auto at = [&](ValueId value, std::int64_t base) { return planned.memory.offsets[value.index] + base * size; };
   TableRows call;
-  call.add(tables_.symbol(gemms_.emit(planGemm(work.desc, target_.shape()))), at(work.a, work.baseA),
+  call.add(tables_.symbol(*gemms_.emit(planGemm(work.desc, target_.shape()))), at(work.a, work.baseA),
            at(work.b, work.baseB), at(work.c, 0), std::max<std::int64_t>(workspace, 0));
   return tables_.place<gshard_rt_gemm_call>(call);
 }
@@ -199,16 +200,19 @@ TableRows ProgramTables::stepList(std::size_t number, const PlannedFunction& pla
   const Function& function = planned.views->function();
   TableRows rows;
   TableRows made;  // of the unit that is added next
-  const auto add = [&](std::int64_t kind, std::int64_t op, TableWord call, const char* kindName, std::string text) {
+  // `text` is asked for the list of steps alone.
+  const auto add = [&](std::int64_t kind, std::int64_t op, TableWord call, const char* kindName, const auto& text) {
     rows.add(kind, planned.firstSite + 1 + op, call, made.count(), tables_.place<gshard_rt_made>(made));
     made.clear();
-    steps_.push_back({function.name, kindName, std::move(text),
+    if (!options_.listSteps) return;
+    steps_.push_back({function.name, kindName, text(),
                       sources_.describe(op < 0 ? function.range : function.ops[static_cast<std::size_t>(op)].range)});
   };
   const auto addCopy = [&](const MemoryCopy& copy) {
     TableRows call;
     call.add(copy.from, copy.to, copy.bytes);
-    add(GSHARD_RT_STEP_COPY, -1, tables_.place<gshard_rt_copy>(call), "copy", std::to_string(copy.bytes) + " bytes");
+    add(GSHARD_RT_STEP_COPY, -1, tables_.place<gshard_rt_copy>(call), "copy",
+        [&] { return std::to_string(copy.bytes) + " bytes"; });
   };
   const std::vector<bool> written = writtenInfinities(*planned.views);
   std::vector<std::size_t> lastWriters(function.values.size(), 0);
@@ -223,13 +227,13 @@ TableRows ProgramTables::stepList(std::size_t number, const PlannedFunction& pla
     made = madeTensors(u, planned, written, lastWriters);
     if (const auto* kernel = std::get_if<KernelWork>(&unit.work)) {
       add(GSHARD_RT_STEP_KERNEL, unit.op, kernelCall(*kernel, unit.op, planned, workspace), "kernel",
-          kernelSummary(kernel->kernel));
+          [&] { return kernelSummary(kernel->kernel); });
     } else if (const auto* product = std::get_if<ProductWork>(&unit.work)) {
       add(GSHARD_RT_STEP_GEMM, unit.op, gemmCall(*product, planned, workspace), "gemm",
-          planGemm(product->desc, target_.shape()).key());
+          [&] { return planGemm(product->desc, target_.shape()).key(); });
     } else {
       add(GSHARD_RT_STEP_COLLECTIVE, unit.op, collective(number, unit, planned, workspace), "collective",
-          std::string(*opDef(function.ops[static_cast<std::size_t>(unit.op)].kind).name));
+          [&] { return std::string(*opDef(function.ops[static_cast<std::size_t>(unit.op)].kind).name); });
     }
   }
   for (const MemoryCopy& copy : planned.memory.after) addCopy(copy);

@@ -4,7 +4,7 @@
 //   GemmPlan plan = planGemm(desc, target.shape());
 //   plan.workspaceBytes(threads)                      // reserve in the arena, 64-byte aligned
 //   GemmEmitter emitter(module, target);              // one per module
-//   llvm::Constant* d = emitter.emit(plan);           // pointer to gshard_rt_gemm_desc; equal products: equal pointer
+//   llvm::GlobalVariable* d = emitter.emit(plan);     // a gshard_rt_gemm_desc; equal products: the same one
 //   run time: gshard_rt_gemm(d, a, b, c, workspace, live, context, thread, threads)    (runtime/gemm_abi.h)
 #pragma once
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include "codegen/llvm_target.h"
 
 namespace llvm {
-class Constant;
 class Function;
+class GlobalVariable;
 class Module;
 }  // namespace llvm
 
@@ -109,13 +109,13 @@ GemmPlan planGemm(const GemmDesc& desc, const TargetShape& shape);
 class GemmEmitter {
  public:
   GemmEmitter(llvm::Module& module, const Target& target) : module_(module), target_(target) {}
-  // Address of the constant descriptor.
-  llvm::Constant* emit(const GemmPlan& plan);
+  // The constant descriptor.
+  llvm::GlobalVariable* emit(const GemmPlan& plan);
 
  private:
   llvm::Module& module_;
   const Target& target_;
-  std::map<std::string, llvm::Constant*> descriptors_;
+  std::map<std::string, llvm::GlobalVariable*> descriptors_;
 };
 
 }  // namespace gshard

@@ -34,7 +34,7 @@ class DescriptorBuilder {
     side(loop.side, plan);
     integer(loop.isSum ? 1 : 0);
   }
-  llvm::Constant* finish(const std::string& name) {
+  llvm::GlobalVariable* finish(const std::string& name) {
     GSHARD_CHECK(fields_.size() * 8 == sizeof(gshard_rt_gemm_desc), "fields of gshard_rt_gemm_desc were forgotten");
     llvm::Constant* value = llvm::ConstantStruct::getAnon(module_.getContext(), fields_);
     auto* global =
@@ -112,7 +112,7 @@ static llvm::Constant* packBOf(llvm::Module& module, const Target& target, const
   return gemmPack(module, target, {plan.element, plan.source, method, columns, plan.packedWidth(columns), true});
 }
 
-llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
+llvm::GlobalVariable* GemmEmitter::emit(const GemmPlan& plan) {
   const std::string key = plan.key();
   if (const auto known = descriptors_.find(key); known != descriptors_.end()) return known->second;
   GSHARD_CHECK(plan.loops.size() <= GSHARD_RT_GEMM_MAX_LOOPS, "too many loops outside a product");
@@ -153,7 +153,7 @@ llvm::Constant* GemmEmitter::emit(const GemmPlan& plan) {
   fields.pointer(epilogue);
   fields.integer(sourceBytes(plan.element, plan.source));
   fields.integer(plan.skipsEmpty ? 1 : 0);
-  llvm::Constant* descriptor = fields.finish("gshard_gemm_" + std::to_string(descriptors_.size()));
+  llvm::GlobalVariable* descriptor = fields.finish("gshard_gemm_" + std::to_string(descriptors_.size()));
   descriptors_.emplace(key, descriptor);
   return descriptor;
 }

@@ -2,6 +2,7 @@
 // No LLVM header in here; llvm_target.cpp is the one file that includes PassBuilder.h (4 s to compile).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -71,8 +72,10 @@ class Target {
 };
 
 // Optimises and emits the module in `parts` pieces at once, each in a thread and an LLVM context of its own, split by
-// the names of its symbols, so that the objects depend on nothing but the module. Consumes the module.
-std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts);
+// the names of its symbols, so that the objects depend on nothing but the module. Consumes the module. The calling
+// thread does `meanwhile`, too.
+std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts,
+                                               const std::function<void()>& meanwhile);
 
 // LLVM IR as text, as --emit=llvm-ir prints it.
 std::string irText(const llvm::Module& module);

@@ -35,7 +35,8 @@ void emitPiece(const TargetRequest& request, const llvm::SmallVector<char, 0>& b
 
 }  // namespace
 
-std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts) {
+std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llvm::Module& module, unsigned parts,
+                                               const std::function<void()>& meanwhile) {
   std::vector<llvm::SmallVector<char, 0>> pieces;
   llvm::SplitModule(
       module, parts,
@@ -45,10 +46,15 @@ std::vector<std::string> emitObjectsInParallel(const TargetRequest& request, llv
       },
       /*PreserveLocals=*/false);
   std::vector<std::string> objects(pieces.size());
-  std::vector<std::exception_ptr> faults(pieces.size());
+  std::vector<std::exception_ptr> faults(pieces.size() + 1);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < pieces.size(); ++i) {
     threads.emplace_back([&, i] { emitPiece(request, pieces[i], objects[i], faults[i]); });
+  }
+  try {
+    meanwhile();
+  } catch (...) {
+    faults.back() = std::current_exception();
   }
   if (!pieces.empty()) emitPiece(request, pieces[0], objects[0], faults[0]);
   for (std::thread& thread : threads) thread.join();

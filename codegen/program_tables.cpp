@@ -8,7 +8,7 @@ namespace gshard {
 
 ProgramTables::ProgramTables(const Module& module, const CommPlan* plan, const CodegenOptions& options,
                              const SourceManager& sources, const Target& target, const FixedMemory& fixed,
-                             ExtentTable& extents, llvm::Module& llvmModule, DebugInfo* debug)
+                             ExtentTable& extents, llvm::Module& code, llvm::Module& tables, DebugInfo* debug)
     : module_(module),
       plan_(plan),
       options_(options),
@@ -16,9 +16,9 @@ ProgramTables::ProgramTables(const Module& module, const CommPlan* plan, const C
       target_(target),
       fixed_(fixed),
       extents_(extents),
-      tables_(llvmModule),
-      kernels_(llvmModule, target, debug),
-      gemms_(llvmModule, target) {}
+      tables_(tables),
+      kernels_(code, target, debug),
+      gemms_(code, target) {}
 
 std::string describeOp(const Function& function, const Op& op) {
   std::string text;

@@ -22,8 +22,8 @@ struct PlannedFunction {
 class ProgramTables {
  public:
   ProgramTables(const Module& module, const CommPlan* plan, const CodegenOptions& options, const SourceManager& sources,
-                const Target& target, const FixedMemory& fixed, ExtentTable& extents, llvm::Module& llvmModule,
-                DebugInfo* debug);
+                const Target& target, const FixedMemory& fixed, ExtentTable& extents, llvm::Module& code,
+                llvm::Module& tables, DebugInfo* debug);
 
   void build(const std::vector<PlannedFunction>& functions);
   const std::vector<StepSummary>& steps() const { return steps_; }

@@ -5,6 +5,8 @@
 #include <bit>
 
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/Module.h"
 #include "runtime/abi.h"
 #include "support/check.h"
@@ -14,11 +16,35 @@ namespace {
 
 constexpr std::uint64_t kWordBytes = 8;
 
-llvm::GlobalVariable* defineBytes(llvm::Module& module, const std::string& name, std::string_view bytes) {
-  llvm::Constant* value = llvm::ConstantDataArray::getString(module.getContext(), bytes, /*AddNull=*/false);
-  auto* made = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, name);
+// A constant of the module; without a value, one that another module defines.
+llvm::GlobalVariable* constantIn(llvm::Module& module, const std::string& name, llvm::Type* type, llvm::Constant* value,
+                                 llvm::GlobalValue::LinkageTypes linkage) {
+  auto* made = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal(name, type));
+  made->setInitializer(value);
+  made->setConstant(true);
+  made->setLinkage(linkage);
   made->setAlignment(llvm::Align(kWordBytes));
   return made;
+}
+
+llvm::GlobalVariable* defineBytes(llvm::Module& module, const std::string& name, std::string_view bytes) {
+  llvm::Constant* value = llvm::ConstantDataArray::getString(module.getContext(), bytes, /*AddNull=*/false);
+  return constantIn(module, name, value->getType(), value, llvm::GlobalValue::PrivateLinkage);
+}
+
+// What `module` calls a symbol that another module defines.
+llvm::Constant* declareIn(llvm::Module& module, llvm::GlobalValue& symbol) {
+  if (symbol.getParent() == &module) return &symbol;
+  symbol.setLinkage(llvm::GlobalValue::ExternalLinkage);
+  symbol.setVisibility(llvm::GlobalValue::HiddenVisibility);
+  llvm::GlobalValue* declared = nullptr;
+  if (auto* function = llvm::dyn_cast<llvm::Function>(&symbol)) {
+    declared = llvm::Function::Create(function->getFunctionType(), symbol.getLinkage(), symbol.getName(), module);
+  } else {
+    declared = constantIn(module, symbol.getName().str(), symbol.getValueType(), nullptr, symbol.getLinkage());
+  }
+  declared->setVisibility(symbol.getVisibility());
+  return declared;
 }
 
 // Both machines that we compile for are little-endian (llvm_target.cpp), and so is this one.
@@ -62,9 +88,9 @@ TableWord TableBuilder::place(const TableRows& rows, std::size_t recordBytes) {
   return {TableWord::Kind::Record, begin};
 }
 
-TableWord TableBuilder::symbol(llvm::Constant* address) {
-  const auto [known, isNew] = symbolNumbers_.try_emplace(address, symbols_.size());
-  if (isNew) symbols_.push_back(address);
+TableWord TableBuilder::symbol(llvm::GlobalValue& symbol) {
+  const auto [known, isNew] = symbolNumbers_.try_emplace(&symbol, symbols_.size());
+  if (isNew) symbols_.push_back(&symbol);
   return {TableWord::Kind::Symbol, known->second};
 }
 
@@ -90,8 +116,11 @@ void TableBuilder::define(const std::string& symbol, const TableRows& program) {
   llvm::LLVMContext& context = module_.getContext();
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   auto* symbolsType = llvm::ArrayType::get(pointer, symbols_.size());
-  auto* symbolTable = new llvm::GlobalVariable(module_, symbolsType, true, llvm::GlobalValue::PrivateLinkage,
-                                               llvm::ConstantArray::get(symbolsType, symbols_), symbol + ".symbols");
+  std::vector<llvm::Constant*> symbols;
+  for (llvm::GlobalValue* each : symbols_) symbols.push_back(declareIn(module_, *each));
+  llvm::GlobalVariable* symbolTable =
+      constantIn(module_, symbol + ".symbols", symbolsType, llvm::ConstantArray::get(symbolsType, symbols),
+                 llvm::GlobalValue::PrivateLinkage);
   const auto number = [&](std::uint64_t value) {
     return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), value);
   };
@@ -102,9 +131,7 @@ void TableBuilder::define(const std::string& symbol, const TableRows& program) {
        number(static_cast<std::uint64_t>(addressCount)), defineBytes(module_, symbol + ".addresses", addresses),
        number(static_cast<std::uint64_t>(symbolUseCount)), defineBytes(module_, symbol + ".symbol_uses", symbolUses),
        number(symbols_.size()), symbolTable});
-  auto* made =
-      new llvm::GlobalVariable(module_, image->getType(), true, llvm::GlobalValue::ExternalLinkage, image, symbol);
-  made->setAlignment(llvm::Align(kWordBytes));
+  constantIn(module_, symbol, image->getType(), image, llvm::GlobalValue::ExternalLinkage);
 }
 
 }  // namespace gshard

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace llvm {
-class Constant;
+class GlobalValue;
 class Module;
 }  // namespace llvm
 
@@ -65,12 +65,14 @@ class TableRows {
 
 class TableBuilder {
  public:
+  // The image is defined in `module`. Symbols may be of another module of the same context, and are then made visible
+  // to the linker under their names.
   explicit TableBuilder(llvm::Module& module);
 
   TableWord real(double value);
   TableWord text(std::string_view value);                       // address of a NUL-terminated string
   TableWord integers(const std::vector<std::int64_t>& values);  // address of an array; null if empty
-  TableWord symbol(llvm::Constant* address);                    // of a kernel, of a product's descriptor
+  TableWord symbol(llvm::GlobalValue& symbol);                  // address of a kernel, of a product's descriptor
   // Address of the first of records of a struct of abi.h; null if there is none.
   template <class Record>
   TableWord place(const TableRows& rows) {
@@ -85,11 +87,11 @@ class TableBuilder {
   llvm::Module& module_;
   std::vector<TableWord> words_;
   std::string characters_;
-  std::vector<llvm::Constant*> symbols_;
+  std::vector<llvm::GlobalValue*> symbols_;
   // Looked up only.
   std::unordered_map<std::string, std::uint64_t> texts_;
   std::map<std::vector<std::int64_t>, std::uint64_t> integers_;
-  std::unordered_map<llvm::Constant*, std::uint64_t> symbolNumbers_;
+  std::unordered_map<const llvm::GlobalValue*, std::uint64_t> symbolNumbers_;
 };
 
 }  // namespace gshard

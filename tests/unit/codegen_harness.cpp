@@ -163,6 +163,7 @@ std::unique_ptr<Compiled> Compiled::compile(const Module& module, const CodegenO
   sources.addFile("case.ir", "");  // ranges of the text that the module was read from: all are its end
   CollectingSink sink;
   CodegenOptions used = options;
+  used.listSteps = true;
   if (used.target.level == OptimizationLevel::O3)
     used.target.level = OptimizationLevel::O1;  // tests compile many small programs
   std::optional<CodegenResult> result = generate(module, nullptr, used, sources, sink);
