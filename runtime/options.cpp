@@ -119,7 +119,7 @@ const std::vector<OptionRow>& optionTable() {
       {"json", 0, "", "Output", "info: as JSON", "", [](O& o, S) { return o.json = true; }},
       {"check-numerics", 0, "", "Checking", "end at the first NaN or infinity, naming its op, line and device", "",
        [](O& o, S) { return o.checkNumerics = true; }},
-      {"profile", 0, "", "Checking", "report where the time of device 0 goes, step by step", "",
+      {"profile", 0, "", "Checking", "report where the time of device 0 goes, by lines of the program", "",
        [](O& o, S) { return o.profile = true; }},
       {"measure-peak", 0, "", "Checking", "fill the arenas with a pattern and report the highest touched byte", "",
        [](O& o, S) { return o.measurePeak = true; }},

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <tuple>
 
 namespace gshard {
 
@@ -13,31 +15,40 @@ void StepProfile::stepDone(Device&, const gshard_rt_function& function, std::int
 }
 
 StepProfile::Summary StepProfile::summary(const gshard_rt_program& program) const {
+  // Layers share their lines of the source: steps of one kind, place and op are one line of the report.
   struct Line {
-    double seconds;
-    std::string text;
+    double seconds = 0;
+    std::int64_t steps = 0;
+    std::set<std::string> texts;
   };
   Summary summary;
-  std::vector<Line> lines;
+  std::map<std::tuple<std::string, std::string, std::string>, Line> merged;
   for (const auto& [function, seconds] : seconds_) {
     for (std::size_t i = 0; i < seconds.size(); ++i) {
       const gshard_rt_step& step = function->steps[i];
       const bool product = step.kind == GSHARD_RT_STEP_GEMM, collective = step.kind == GSHARD_RT_STEP_COLLECTIVE;
       (product ? summary.products : collective ? summary.collectives : summary.kernels) += seconds[i];
       const gshard_rt_site& site = program.sites[step.site];
-      lines.push_back({seconds[i], std::string(product      ? "product"
-                                               : collective ? "collective"
-                                                            : "kernel") +
-                                       "  " + site.location + "  " + site.text});
+      const std::string text = site.text, op = text.substr(0, text.find(' '));
+      Line& line = merged[{product ? "product" : collective ? "collective" : "kernel", site.location, op}];
+      line.seconds += seconds[i];
+      ++line.steps;
+      line.texts.insert(text);
     }
   }
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
+  std::vector<std::pair<double, std::string>> lines;
+  for (const auto& [key, line] : merged) {
+    const auto& [kind, location, op] = key;
+    std::string text = kind + "  " + location + "  " + (line.texts.size() == 1 ? *line.texts.begin() : op);
+    if (line.steps > 1) text += " (" + std::to_string(line.steps) + " steps)";
+    lines.emplace_back(line.seconds, std::move(text));
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   const double total = summary.products + summary.kernels + summary.collectives;
-  for (const Line& line : lines) {
+  for (const auto& [seconds, text] : lines) {
     char head[64];
-    std::snprintf(head, sizeof head, "%9.3f ms %5.1f %%  ", line.seconds * 1e3,
-                  total > 0 ? 100 * line.seconds / total : 0.0);
-    summary.lines.push_back(head + line.text);
+    std::snprintf(head, sizeof head, "%9.3f ms %5.1f %%  ", seconds * 1e3, total > 0 ? 100 * seconds / total : 0.0);
+    summary.lines.push_back(head + text);
   }
   return summary;
 }

@@ -1,4 +1,4 @@
-// --profile: where the time of a device goes, step by step.
+// --profile: where the time of a device goes, by lines of the program.
 #pragma once
 #include <map>
 #include <string>
@@ -14,7 +14,7 @@ class StepProfile : public StepObserver {
 
   struct Summary {
     double products = 0, kernels = 0, collectives = 0;  // seconds
-    std::vector<std::string> lines;                     // the slowest step first, with its line of the program
+    std::vector<std::string> lines;                     // the slowest first; steps of one line and op together
   };
   Summary summary(const gshard_rt_program& program) const;
 

@@ -1,5 +1,5 @@
-// --trace and --check-numerics on real programs: the trace's bytes are the plan's, every device lists the same calls
-// (X5 of cases.md), tracks do not overlap; a NaN is told with op, line and device.
+// --trace, --profile and --check-numerics on real programs: the trace's bytes are the plan's, every device lists the
+// same calls (X5 of cases.md), tracks do not overlap; a NaN is told with op, line and device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -242,6 +242,30 @@ TEST_F(Numerics, WrittenInfinitiesAreNoFinds) {
     EXPECT_TRUE(std::regex_search(bad.err, std::regex("(exp|mul) is (inf|nan) at element 5 of the result")))
         << bad.all();
   }
+}
+
+// Three equal layers are one line of the program, and one of the report.
+TEST(Profile, LayersShareTheLinesOfTheirSource) {
+  const Scratch scratch;
+  const std::string source = scratch.write("deep.gsd",
+                                           "mesh [d: 2]\n"
+                                           "entry fn deep(x: f32[8, 8] @split(0, d), w: f32[3, 8, 8]) -> f32[8, 8] {\n"
+                                           "    let h = x\n"
+                                           "    for i in 0..3 {\n"
+                                           "        h = einsum(\"ij,jk->ik\", h, w[i])\n"
+                                           "    }\n"
+                                           "    return h\n"
+                                           "}\n");
+  const Binary binary = compile(scratch, source, "deep", 2, {"-w"});
+  const Outcome outcome = binary({"deep", "--profile", "-o", scratch.file("h.npy")});
+  ASSERT_EQ(outcome.code, 0) << outcome.all();
+  const std::regex products("[0-9.]+ ms +[0-9.]+ %  product  [^\n]*deep.gsd:5:13  contract \\(3 steps\\)\n");
+  EXPECT_TRUE(std::regex_search(outcome.err, products)) << outcome.all();
+  std::set<std::string> lines;
+  const std::regex line("[0-9.]+ ms +[0-9.]+ %  ([a-z]+  [^ ]+  [a-z_]+)");
+  for (std::sregex_iterator at(outcome.err.begin(), outcome.err.end(), line), end; at != end; ++at)
+    EXPECT_TRUE(lines.insert((*at)[1]).second) << (*at)[1] << " is there twice\n" << outcome.all();
+  EXPECT_FALSE(lines.empty());
 }
 
 }  // namespace
