@@ -259,7 +259,7 @@ TEST(Profile, LayersShareTheLinesOfTheirSource) {
   const Binary binary = compile(scratch, source, "deep", 2, {"-w"});
   const Outcome outcome = binary({"deep", "--profile", "-o", scratch.file("h.npy")});
   ASSERT_EQ(outcome.code, 0) << outcome.all();
-  const std::regex layers("[0-9.]+ ms +[0-9.]+ %  [a-z]+  [^\n]*deep.gsd:5:13  contract \\(3 steps\\)\n");
+  const std::regex layers("[0-9.]+ ms +[0-9.]+ %  [a-z]+  [^\n]*deep.gsd:5:13  contract `h` \\(3 steps\\)\n");
   EXPECT_TRUE(std::regex_search(outcome.err, layers)) << outcome.all();
   std::set<std::string> lines;
   const std::regex line("[0-9.]+ ms +[0-9.]+ %  ([a-z]+  [^ ]+  [a-z_]+)");
