@@ -114,8 +114,8 @@ std::optional<LoadedTensors> loadCheckpoint(const gshard_rt_program& program, co
     }
     loaded.path = stepPath(folder, step);
   }
-  loaded.bytes = readFile(loaded.path);
-  const SafetensorsIndex index = indexSafetensors(loaded.bytes, loaded.path);
+  loaded.file = std::make_shared<const FileReader>(loaded.path);
+  const SafetensorsIndex index = indexSafetensors(*loaded.file);
   std::map<std::string, TensorHeader> found;
   for (const StoredTensor& tensor : index.tensors) {
     found[tensor.header.name] = tensor.header;
@@ -187,9 +187,15 @@ void applyTensors(Device& device, const LoadedTensors& loaded) {
   for (const Expected& tensor : savedTensors(device.program())) {
     const auto entry = loaded.tensors.find(tensor.name);
     if (entry == loaded.tensors.end()) continue;
-    wholeToTile(device.tile(*tensor.tensor), shapeOf(*tensor.tensor), entry->second.type,
-                loaded.bytes.data() + entry->second.begin, static_cast<ElementType>(tensor.tensor->dtype),
-                device.arena() + tensor.tensor->offset);
+    const std::size_t begin = entry->second.begin;
+    Bytes part;
+    const auto read = [&](std::int64_t first, std::int64_t count) -> const std::byte* {
+      if (loaded.file == nullptr) return loaded.bytes.data() + begin + first;
+      part = loaded.file->read(begin + static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+      return part.data();
+    };
+    wholeToTile(device.tile(*tensor.tensor), shapeOf(*tensor.tensor), entry->second.type, read,
+                static_cast<ElementType>(tensor.tensor->dtype), device.arena() + tensor.tensor->offset);
   }
 }
 

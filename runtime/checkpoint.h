@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,14 +15,16 @@
 
 namespace gshard {
 
-// Tensors of a file, checked against the program, by the program's names.
+// Tensors of a file, checked against the program, by the program's names. Of a checkpoint each device reads its own
+// part, when it is asked to.
 struct LoadedTensors {
   struct Entry {
     ElementType type = ElementType::F32;
-    std::size_t begin = 0;  // in `bytes`
+    std::size_t begin = 0;  // in `file`, or in `bytes`
   };
   std::string path;
-  Bytes bytes;
+  std::shared_ptr<const FileReader> file;
+  Bytes bytes;  // without a file
   std::map<std::string, Entry> tensors;
   std::int64_t step = 0;
 };
@@ -35,7 +38,7 @@ std::optional<LoadedTensors> loadCheckpoint(const gshard_rt_program& program, co
 // and misshapen names are one error that lists them.
 LoadedTensors loadParameters(const gshard_rt_program& program, const std::string& reference);
 
-// This device's tiles of everything that was loaded.
+// This device's tiles of everything that was loaded. Throws Failure.
 void applyTensors(Device& device, const LoadedTensors& loaded);
 
 // Collective; every device writes its part of one file, which appears under its name when it is whole and on the disk.

@@ -78,6 +78,42 @@ Bytes readFile(const std::string& path) {
   return bytes;
 }
 
+FileReader::FileReader(std::string path) : path_(std::move(path)) {
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) throw unreadable(path_);
+  struct stat info{};
+  const bool known = fstat(file_, &info) == 0;
+  if (known && S_ISREG(info.st_mode)) {
+    size_ = static_cast<std::uint64_t>(info.st_size);
+    return;
+  }
+  if (known) errno = S_ISDIR(info.st_mode) ? EISDIR : ESPIPE;
+  const Failure failed = unreadable(path_);
+  close(file_);
+  throw failed;
+}
+
+FileReader::~FileReader() {
+  close(file_);
+}
+
+Bytes FileReader::read(std::uint64_t offset, std::size_t count) const {
+  checkFitsMemory(count, path_);
+  Bytes bytes(count);
+  std::size_t done = 0;
+  while (done < count) {
+    const ssize_t got = pread(file_, bytes.data() + done, count - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw unreadable(path_);
+    if (got == 0) {  // it shrank since it was opened
+      throw failure(kExitIo, diag::FileTruncated, path_, static_cast<std::int64_t>(offset + done),
+                    std::string("what its header says"), static_cast<std::int64_t>(offset + count));
+    }
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
 bool isGzip(const Bytes& bytes) {
   return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
 }

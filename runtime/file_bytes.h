@@ -13,6 +13,25 @@ using Bytes = std::vector<std::byte>;
 // Throws Failure (exit code 3).
 Bytes readFile(const std::string& path);
 
+// A regular file of which parts are read. Throws Failure (exit code 3).
+class FileReader {
+ public:
+  explicit FileReader(std::string path);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::uint64_t size() const { return size_; }  // when it was opened
+  // Bytes [offset, offset + count), which must lie in the file.
+  Bytes read(std::uint64_t offset, std::size_t count) const;
+
+ private:
+  std::string path_;
+  int file_ = -1;
+  std::uint64_t size_ = 0;
+};
+
 // Throws when so many bytes are more than half of the machine's memory, before anybody asks for them.
 void checkFitsMemory(std::uint64_t bytes, const std::string& path);
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -59,7 +60,7 @@ void writeSafetensors(const std::string& path, const NamedArrays& arrays) {
   file.commit();
 }
 
-SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
+SafetensorsIndex indexSafetensors(const Bytes& bytes, std::uint64_t fileBytes, const std::string& path) {
   const auto malformed = [&](const std::string& why) {
     return failure(kExitIo, diag::FileMalformed, path, std::string("safetensors"), why);
   };
@@ -107,8 +108,8 @@ SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
     const std::uint64_t end = entry["data_offsets"][1].get<std::uint64_t>();
     const std::int64_t size = elementBytes(tensor.header.type);
     const std::int64_t needed = checkedCount(tensor.header.shape, size, path) * size;
-    if (begin > end || end > bytes.size() - dataAt) {
-      throw failure(kExitIo, diag::FileTruncated, path, static_cast<std::int64_t>(bytes.size()), "`" + name + "`",
+    if (begin > end || end > fileBytes - dataAt) {
+      throw failure(kExitIo, diag::FileTruncated, path, static_cast<std::int64_t>(fileBytes), "`" + name + "`",
                     static_cast<std::int64_t>(dataAt + std::min<std::uint64_t>(end, std::uint64_t{1} << 62)));
     }
     if (end - begin != static_cast<std::uint64_t>(needed)) {
@@ -117,7 +118,7 @@ SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
     }
     // Tensors that share bytes could make a small file as large as one likes.
     claimed += end - begin;
-    if (claimed > bytes.size() - dataAt) throw malformed("its tensors overlap");
+    if (claimed > fileBytes - dataAt) throw malformed("its tensors overlap");
     tensor.begin = dataAt + static_cast<std::size_t>(begin);
     tensor.end = dataAt + static_cast<std::size_t>(end);
     index.tensors.push_back(tensor);
@@ -125,9 +126,20 @@ SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path) {
   return index;
 }
 
+SafetensorsIndex indexSafetensors(const FileReader& file) {
+  constexpr std::uint64_t kLengthBytes = 8;
+  Bytes head = file.read(0, static_cast<std::size_t>(std::min(file.size(), kLengthBytes)));
+  if (head.size() == kLengthBytes) {
+    const std::uint64_t length = ByteReader(head, file.path()).littleEndian(kLengthBytes, "the header's length");
+    const std::uint64_t left = file.size() - kLengthBytes;
+    head = file.read(0, static_cast<std::size_t>(kLengthBytes + std::min(length, left)));
+  }
+  return indexSafetensors(head, file.size(), file.path());
+}
+
 NamedArrays readSafetensors(const Bytes& bytes, const std::string& path) {
   NamedArrays arrays;
-  for (const StoredTensor& tensor : indexSafetensors(bytes, path).tensors) {
+  for (const StoredTensor& tensor : indexSafetensors(bytes, bytes.size(), path).tensors) {
     Array array{tensor.header.type, tensor.header.shape, {}};
     array.bytes.assign(bytes.begin() + static_cast<std::ptrdiff_t>(tensor.begin),
                        bytes.begin() + static_cast<std::ptrdiff_t>(tensor.end));

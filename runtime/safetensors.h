@@ -35,7 +35,10 @@ struct SafetensorsIndex {
   std::vector<StoredTensor> tensors;
   std::map<std::string, std::string> metadata;
 };
-SafetensorsIndex indexSafetensors(const Bytes& bytes, const std::string& path);
+// `bytes` begins as a file of `fileBytes` does, and has its header.
+SafetensorsIndex indexSafetensors(const Bytes& bytes, std::uint64_t fileBytes, const std::string& path);
+// Reads no more of the file than its header.
+SafetensorsIndex indexSafetensors(const FileReader& file);
 
 void writeSafetensors(const std::string& path, const NamedArrays& arrays);
 

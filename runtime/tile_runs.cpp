@@ -1,6 +1,7 @@
 // Runs of tiles and conversion of elements; see tile_runs.h.
 #include "runtime/tile_runs.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -113,11 +114,34 @@ std::vector<TileRun> tileRuns(const Tile& tile, const std::vector<std::int64_t>&
   }
 }
 
-void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const std::byte* whole,
-                 ElementType toType, std::byte* buffer) {
-  for (const TileRun& run : tileRuns(tile, shape, 0)) {
-    convertElements(fromType, whole + run.flat * elementBytes(fromType), toType,
-                    buffer + run.local * elementBytes(toType), run.count);
+void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const ReadPart& read,
+                 ElementType toType, std::byte* buffer, std::int64_t partBytes) {
+  constexpr std::int64_t kGapBytes = 1 << 14;  // runs that are nearer are read as one part
+  const std::int64_t size = elementBytes(fromType), most = std::max<std::int64_t>(partBytes / size, 1);
+  const std::vector<TileRun> runs = tileRuns(tile, shape, 0);
+  const auto convert = [&](const std::byte* part, std::int64_t first, const TileRun& run) {
+    convertElements(fromType, part + (run.flat - first) * size, toType, buffer + run.local * elementBytes(toType),
+                    run.count);
+  };
+  for (std::size_t i = 0; i < runs.size();) {
+    if (runs[i].count > most) {
+      for (std::int64_t done = 0; done < runs[i].count; done += most) {
+        const TileRun piece{runs[i].flat + done, runs[i].local + done, std::min(most, runs[i].count - done)};
+        convert(read(piece.flat * size, piece.count * size), piece.flat, piece);
+      }
+      ++i;
+      continue;
+    }
+    const std::int64_t first = runs[i].flat;
+    std::size_t end = i + 1;  // of the runs of this part
+    std::int64_t last = first + runs[i].count;
+    while (end < runs.size() && (runs[end].flat - last) * size <= kGapBytes &&
+           runs[end].flat + runs[end].count - first <= most) {
+      last = runs[end].flat + runs[end].count;
+      ++end;
+    }
+    const std::byte* part = read(first * size, (last - first) * size);
+    for (; i < end; ++i) convert(part, first, runs[i]);
   }
 }
 

@@ -2,6 +2,7 @@
 // and results all go through here.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "runtime/element_type.h"
@@ -22,9 +23,13 @@ std::vector<TileRun> tileRuns(const Tile& tile, const std::vector<std::int64_t>&
 void convertElements(ElementType fromType, const std::byte* from, ElementType toType, std::byte* to,
                      std::int64_t count);
 
-// The tile from the dense whole, and back.
-void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const std::byte* whole,
-                 ElementType toType, std::byte* buffer);
+// The tile from the dense whole, which is asked for part by part: `read(first, count)` gives so many bytes from byte
+// `first` on, good until it is asked again. Parts are at most `partBytes`, and none is far larger than what the tile
+// has of it.
+using ReadPart = std::function<const std::byte*(std::int64_t first, std::int64_t count)>;
+void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType fromType, const ReadPart& read,
+                 ElementType toType, std::byte* buffer, std::int64_t partBytes = std::int64_t{1} << 22);
+// And back.
 void tileToWhole(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType type, const std::byte* buffer,
                  std::byte* whole);
 

@@ -1,5 +1,6 @@
 // Readers and writers of data files: good input, and malformed input of every kind with its message.
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "runtime/failure.h"
 #include "runtime/row_order.h"
 #include "runtime/safetensors.h"
+#include "runtime/tile_runs.h"
 
 namespace gshard {
 namespace {
@@ -302,6 +304,58 @@ TEST(RowOrder, IsAPermutationPerEpoch) {
     EXPECT_EQ(*std::max_element(seen.begin(), seen.end()), 1);
     EXPECT_TRUE(rows <= 10 || moved > rows / 2);
   }
+}
+
+// A tile read part by part is the tile of the whole, whatever the split and however small the parts; of a tensor split
+// by rows nothing is read but the tile's own rows.
+TEST(TileRuns, PartsOfTheWholeMakeTheTile) {
+  const std::vector<std::int64_t> shape = {6, 5, 7000};
+  std::vector<float> whole(6 * 5 * 7000);
+  std::iota(whole.begin(), whole.end(), 0.0f);
+  const Tile tiles[] = {{{0, 0, 0}, {6, 5, 7000}, {6, 5, 7000}}, {{4, 0, 0}, {2, 5, 7000}, {4, 5, 7000}},
+                        {{0, 3, 0}, {6, 2, 7000}, {6, 3, 7000}}, {{0, 0, 6996}, {6, 5, 4}, {6, 5, 1166}},
+                        {{2, 2, 100}, {2, 2, 50}, {2, 2, 50}},   {{6, 0, 0}, {0, 5, 7000}, {2, 5, 7000}}};
+  for (const Tile& tile : tiles) {
+    const std::int64_t elements = tile.part[0] * tile.part[1] * tile.part[2];
+    for (const std::int64_t partBytes : {1, 64, 30000, 1 << 22}) {
+      std::vector<double> buffer(static_cast<std::size_t>(elements), -1);
+      std::int64_t bytesRead = 0;
+      const auto read = [&](std::int64_t first, std::int64_t count) {
+        EXPECT_GE(first, 0);
+        EXPECT_LE(first + count, static_cast<std::int64_t>(whole.size() * sizeof(float)));
+        EXPECT_LE(count, std::max<std::int64_t>(partBytes, sizeof(float)));
+        bytesRead += count;
+        return reinterpret_cast<const std::byte*>(whole.data()) + first;
+      };
+      wholeToTile(tile, shape, ElementType::F32, read, ElementType::F64, reinterpret_cast<std::byte*>(buffer.data()),
+                  partBytes);
+      const std::int64_t live = tile.live[0] * tile.live[1] * tile.live[2];
+      EXPECT_GE(bytesRead, live * 4);
+      const bool inOneRun = tile.live[2] == 7000;  // or in runs with wide gaps
+      EXPECT_TRUE(!inOneRun || bytesRead == live * 4) << bytesRead << " of " << live * 4;
+      for (std::int64_t i = 0; i < elements; ++i) {
+        const std::int64_t a = i / (tile.part[1] * tile.part[2]), b = i / tile.part[2] % tile.part[1],
+                           c = i % tile.part[2];
+        const bool isLive = a < tile.live[0] && b < tile.live[1] && c < tile.live[2];
+        const std::int64_t flat = ((tile.offset[0] + a) * 5 + tile.offset[1] + b) * 7000 + tile.offset[2] + c;
+        ASSERT_EQ(buffer[static_cast<std::size_t>(i)], isLive ? static_cast<double>(flat) : -1.0);
+      }
+    }
+  }
+}
+
+TEST(FileReader, ReadsPartsOfRegularFilesAlone) {
+  const std::string path = ::testing::TempDir() + "gshard_parts." + std::to_string(getpid());
+  std::ofstream(path) << "0123456789";
+  const FileReader file(path);
+  EXPECT_EQ(file.size(), 10u);
+  EXPECT_EQ(file.read(3, 4), bytesOf("3456"));
+  EXPECT_EQ(file.read(10, 0), bytesOf(""));
+  std::ofstream(path, std::ios::trunc) << "0123";
+  EXPECT_NE(messageOf([&] { file.read(3, 4); }).find(path), std::string::npos) << "it shrank since it was opened";
+  std::remove(path.c_str());
+  for (const char* other : {"/dev/zero", "/", "/nowhere/at/all"})
+    EXPECT_NE(messageOf([&] { FileReader(other).read(0, 1); }).find(other), std::string::npos);
 }
 
 }  // namespace
