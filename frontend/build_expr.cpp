@@ -349,10 +349,14 @@ bool AstBuilder::annotation(GsdParser::AnnotationContext* context, Annotation& r
   const std::vector<std::string> known = {"open", "partial", "remat", "replicate", "shard", "split", "stored"};
   auto report = tree_.sink.emit(result.range, diag::UnknownAnnotation, word.text);
   const std::optional<std::string> close = suggest(word.text, known);
-  if (close)
+  if (close) {
     report.fix("did you mean `@" + *close + "`?", false, {{word.range, *close}});
-  else
-    report.note("annotations are @" + gshard::join(known, ", @"));
+    return false;
+  }
+  report.note("annotations are @" + gshard::join(known, ", @"));
+  // In other languages `a @ b` is a product.
+  if (dynamic_cast<GsdParser::ExpressionContext*>(context->parent) != nullptr && given.empty())
+    report.help("the product of matrices is `matmul(a, b)`");
   return false;
 }
 
