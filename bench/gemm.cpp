@@ -68,6 +68,15 @@ std::vector<Case> allCases() {
   cases.push_back(product(f32, 1, 256, 512, 10, false, true, " (dX = dY W^T)"));
   cases.push_back(product(f32, 1, 8, 1024, 4096, false, true, " (dX = dY W^T)"));
   cases.push_back(product(f32, 64, 128, 128, 64, false, true, " (A B^T)"));
+  // What char_lm spends its step in: attention over 64 heads of 32, linear layers over 2048 rows.
+  cases.push_back(product(f32, 64, 256, 256, 32, false, true, " (scores = Q K^T)"));
+  cases.push_back(product(f32, 64, 256, 32, 256, false, false, " (P V)"));
+  cases.push_back(product(f32, 64, 256, 32, 256, true, false, " (dV = P^T dY)"));
+  cases.push_back(product(f32, 1, 2048, 256, 256, false, false, ""));
+  cases.push_back(product(f32, 1, 2048, 1024, 256, false, false, ""));
+  cases.push_back(product(f32, 1, 2048, 256, 1024, false, false, ""));
+  cases.push_back(product(f32, 1, 256, 1024, 2048, true, false, " (dW = X^T dY)"));
+  cases.push_back(product(f32, 1, 2048, 256, 1024, false, true, " (dX = dY W^T)"));
   cases.push_back(product(GemmElement::F64, 1, 512, 512, 512, false, false, ""));
   cases.push_back(product(GemmElement::F64, 1, 1024, 1024, 1024, false, false, ""));
   return cases;

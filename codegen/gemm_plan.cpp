@@ -141,13 +141,19 @@ static void chooseCore(Groups groups, GemmPlan& plan) {
   for (const GemmSide& side : groups.sum) plan.loops.push_back({side, true});
 }
 
-// Few rows against a transposed B (dX = dY * W^T for a small batch): packing B would cost as much as the product. With
-// the operands exchanged W is read in place, one value at a time, and only the small result is scattered.
+// A large transposed operand beside a small one, where packing the large one would cost as much as the product: a few
+// rows against a transposed B (dX = dY * W^T for a small batch), a transposed A against a few columns (dW = X^T * dY of
+// a last layer, P^T * dY of an attention head). With the operands exchanged the large one is read in place, and only
+// the small result is scattered.
 static void exchangeIfTransposed(std::int64_t lanes, GemmPlan& plan) {
-  constexpr std::int64_t kMostRows = 64, kLeastSteps = 128;
-  const bool transposed = plan.n.size > 1 && plan.n.strideB != 1 && plan.k.strideB == 1;
-  const bool fewRows = 2 * plan.m.size >= lanes && plan.m.size <= kMostRows && plan.n.size >= 2 * plan.m.size;
-  if (plan.scatterC || !transposed || !fewRows || plan.k.size < kLeastSteps) return;
+  constexpr std::int64_t kMostLines = 64, kLeastSteps = 128;
+  if (plan.scatterC || plan.k.size < kLeastSteps) return;
+  const auto isSmall = [&](const GemmSide& side, const GemmSide& other) {
+    return 2 * side.size >= lanes && side.size <= kMostLines && other.size >= 2 * side.size;
+  };
+  const bool transposedB = plan.n.size > 1 && plan.n.strideB != 1 && plan.k.strideB == 1;
+  const bool transposedA = plan.m.size > 1 && plan.m.strideA == 1 && plan.k.strideA != 1;
+  if (!(transposedB && isSmall(plan.m, plan.n)) && !(transposedA && isSmall(plan.n, plan.m))) return;
   std::swap(plan.m, plan.n);
   for (GemmSide* side : {&plan.m, &plan.n, &plan.k}) std::swap(side->strideA, side->strideB);
   for (GemmLoop& loop : plan.loops) std::swap(loop.side.strideA, loop.side.strideB);

@@ -289,6 +289,27 @@ TEST_P(GemmOnCpu, FewRowsAgainstATransposedOperand) {
   checkAll(descs, *target_);
 }
 
+TEST_P(GemmOnCpu, ATransposedOperandAgainstFewColumns) {
+  std::vector<GemmDesc> descs;
+  for (const std::int64_t columns : {2, 5, 8, 10, 30, 64}) {
+    for (const int layout : {1, 3}) {
+      descs.push_back(plain(GemmElement::F32, 150, columns, 131, layout));
+      descs.push_back(plain(GemmElement::F64, 140, columns, 256, layout));
+      descs.push_back(plain(GemmElement::F32, 130, columns, 1024, layout));
+      descs.back().addToC = true;
+    }
+  }
+  checkAll(descs, *target_);
+  std::vector<GemmDesc> uneven = {plain(GemmElement::F32, 133, 10, 140, 1), plain(GemmElement::F32, 133, 10, 140, 3)};
+  for (GemmDesc& desc : uneven) {
+    for (std::size_t i = 0; i < 3; ++i) desc.letters[i].liveSlot = static_cast<int>(i);
+  }
+  checkAll(uneven, *target_, {133, 9, 139});
+  checkAll(uneven, *target_, {1, 10, 1});
+  checkAll(uneven, *target_, {0, 10, 140});
+  checkAll(uneven, *target_, {100, 1, 0});
+}
+
 TEST_P(GemmOnCpu, AddsToTheResult) {
   std::vector<GemmDesc> descs;
   for (const int layout : {0, 1, 2, 4, 16, 23}) {
@@ -506,6 +527,19 @@ TEST(GemmPlan, SkinnyAndTransposedReadsTheLargeOperandInPlace) {
   EXPECT_TRUE(plan.scatterC);
   EXPECT_EQ(784, plan.m.size);
   EXPECT_EQ(GemmAccess::InPlace, plan.accessA);
+}
+
+TEST(GemmPlan, FewColumnsOfATransposedOperandReadItInPlace) {
+  const TargetShape avx2{
+      .vectorBytes = 32, .vectorRegisters = 16, .l2Bytes = 512 << 10, .hasFma = true, .hasMaskedLoads = true};
+  const GemmPlan plan = planGemm(plain(GemmElement::F32, 512, 10, 256, 1), avx2);
+  EXPECT_TRUE(plan.swapped);
+  EXPECT_TRUE(plan.scatterC);
+  EXPECT_EQ(10, plan.m.size);
+  EXPECT_EQ(GemmAccess::InPlace, plan.accessB);
+  // Many columns pay for the copy of the panel, and so do short sums for the scattering.
+  EXPECT_FALSE(planGemm(plain(GemmElement::F32, 512, 100, 256, 1), avx2).swapped);
+  EXPECT_FALSE(planGemm(plain(GemmElement::F32, 512, 10, 64, 1), avx2).swapped);
 }
 
 TEST(GemmPlan, HeightsAreBalanced) {
