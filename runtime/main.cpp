@@ -178,8 +178,9 @@ class RankMonitor {
 
   // True if the note of the abort has been told here.
   bool stop() {
+    if (!thread_.joinable()) return told_;  // stopped before: the transport may be gone by now
     stopped_.store(true);
-    if (thread_.joinable()) thread_.join();
+    thread_.join();
     if (transport_.rank() == 0) answerStatus(session_, transport_);
     return told_;
   }

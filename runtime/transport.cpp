@@ -8,9 +8,11 @@
 
 namespace gshard {
 
+// Made when the program starts, since handlers of crashes read it and may not allocate.
+static const std::string kOutside[] = {"start-up", "the agreement after a call", "a barrier outside the plan",
+                                       "the collection of a result", "its end"};
+
 const std::string& Transport::label(int index) const {
-  static const std::string kOutside[] = {"start-up", "the agreement after a call", "a barrier outside the plan",
-                                         "the collection of a result", "its end"};
   if (index >= 0 && index < static_cast<int>(labels_.size())) return labels_[static_cast<std::size_t>(index)];
   return kOutside[index >= kEnded && index < 0 ? kStarting - index : 0];
 }
