@@ -26,6 +26,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/Instrumentation/ThreadSanitizer.h"
 #include "support/check.h"
 
 // The whole of TargetSelect.h would start twenty targets that no test of ours has ever run.
@@ -128,6 +129,7 @@ std::unique_ptr<Target> Target::create(const TargetRequest& request, std::string
   std::unique_ptr<Target> target(new Target());
   target->triple_ = request.triple.empty() ? hostTriple : llvm::Triple::normalize(request.triple);
   target->level_ = request.level;
+  target->threadSanitizer_ = request.threadSanitizer;
   const llvm::Triple triple(target->triple_);
   const llvm::Target* registered = llvm::TargetRegistry::lookupTarget(target->triple_, error);
   if (!registered || !(triple.isX86() || triple.isAArch64()) || !triple.isArch64Bit() || !triple.isLittleEndian()) {
@@ -161,6 +163,11 @@ std::unique_ptr<Target> Target::create(const TargetRequest& request, std::string
     return nullptr;
   }
   target->shape_ = shapeOf(*target->machine_, isHost);
+  if (request.threadSanitizer) {
+    // It follows plain loads and stores of at most 16 bytes.
+    target->shape_.vectorBytes = 16;
+    target->shape_.hasMaskedLoads = target->shape_.hasMaskedStores = false;
+  }
   return target;
 }
 
@@ -173,6 +180,7 @@ void Target::prepareFunction(llvm::Function& function) const {
   function.addFnAttr("target-cpu", cpu_);
   if (!features_.empty()) function.addFnAttr("target-features", features_);
   function.addFnAttr(llvm::Attribute::NoUnwind);
+  if (threadSanitizer_) function.addFnAttr(llvm::Attribute::SanitizeThread);
   if (shape_.vectorBytes == 64) {
     // Some CPUs prefer 256 bits by default, and would split every vector in two.
     function.addFnAttr("prefer-vector-width", "512");
@@ -207,6 +215,10 @@ void Target::optimize(llvm::Module& module) const {
             : "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),adce)";
     const bool failed = static_cast<bool>(builder.parsePassPipeline(passes, list));
     GSHARD_CHECK(!failed, "the list of LLVM passes is not understood");
+  }
+  if (threadSanitizer_) {  // last: of the accesses that are left
+    passes.addPass(llvm::ModuleThreadSanitizerPass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
   }
   passes.run(module, modules);
 }

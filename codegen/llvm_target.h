@@ -22,6 +22,8 @@ struct TargetRequest {
   std::string triple;  // empty: this machine's
   std::string cpu;     // empty or "native": this machine's CPU; for another triple its generic CPU
   OptimizationLevel level = OptimizationLevel::O3;
+  // Kernels tell ThreadSanitizer what they read and write; only for programs that are linked with its runtime.
+  bool threadSanitizer = false;
 };
 
 // What block sizes and loop shapes depend on. A pure function of triple and CPU, except that l2Bytes of the native CPU
@@ -68,6 +70,7 @@ class Target {
   std::string triple_, cpu_, features_;
   TargetShape shape_;
   OptimizationLevel level_ = OptimizationLevel::O3;
+  bool threadSanitizer_ = false;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 

@@ -33,6 +33,7 @@ CodegenResult generateOrStop(Session& session, const Partitioned& partitioned, C
   const Options& options = session.options();
   CodegenOptions codegen;
   codegen.target = {options.target, options.cpu, static_cast<OptimizationLevel>(options.optimization)};
+  codegen.target.threadSanitizer = findsRaces();
   codegen.output = output;
   codegen.pieces = pieces;
   codegen.threads = options.threads;
@@ -77,10 +78,10 @@ void buildExecutable(Session& session, const Partitioned& partitioned, const std
   const CodegenResult result = generateOrStop(session, partitioned, CodegenOutput::Object, kPieces);
   const char* cxx = std::getenv("GSHARD_CXX");
   const auto start = std::chrono::steady_clock::now();
-  const bool linked = linkExecutable(
-      result.objects, path,
-      {installation.runtime + "/libgshard_runtime.a", cxx != nullptr ? cxx : "c++", session.options().debug},
-      session.sink());
+  const bool linked = linkExecutable(result.objects, path,
+                                     {installation.runtime + "/libgshard_runtime.a", cxx != nullptr ? cxx : "c++",
+                                      session.options().debug || findsRaces()},
+                                     session.sink());
   session.times().push_back(
       {"link", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), -1});
   if (session.flush() || !linked) throw Stopped{kInputOutput};

@@ -84,7 +84,8 @@ std::string manPage(const std::string& word) {
       ".SH ENVIRONMENT\n.TP\nGSHARD_PATH\nfurther folders that imports are searched in, parted by colons\n.TP\n"
       "GSHARD_CACHE_DIR\nwhere \\fBrun\\fR keeps what it compiled\n.TP\nGSHARD_CXX\nthe compiler driver that links "
       "(c++)\n.TP\nGSHARD_RUNTIME\nfolder of the runtime archive, for another one than the "
-      "installed\n.TP\nNO_COLOR\nno "
+      "installed\n.TP\nGSHARD_SANITIZER\n\\fBthread\\fR: kernels tell ThreadSanitizer what they read and write; "
+      "GSHARD_RUNTIME and GSHARD_CXX must then name a runtime and a linker with it\n.TP\nNO_COLOR\nno "
       "colour\n";
   return text;
 }

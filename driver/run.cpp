@@ -55,7 +55,7 @@ std::string cacheKey(Session& session, const Partitioned& partitioned) {
     hash.add(session.sources().text(file));
   }
   hash.add(options.target + "|" + options.cpu + "|" + std::to_string(options.optimization) + "|" +
-           std::to_string(options.threads) + (options.debug ? "|g" : "|"));
+           std::to_string(options.threads) + (options.debug ? "|g" : "|") + (findsRaces() ? "|tsan" : ""));
   for (const std::string& path : {findInstallation().runtime + "/libgshard_runtime.a", std::string("/proc/self/exe")}) {
     struct stat info = {};
     if (stat(path.c_str(), &info) == 0) {

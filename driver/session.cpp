@@ -178,6 +178,11 @@ std::vector<std::string> environmentPaths() {
   return splitText(set, ':');
 }
 
+bool findsRaces() {
+  const char* set = std::getenv("GSHARD_SANITIZER");
+  return set != nullptr && std::string_view(set) == "thread";
+}
+
 bool writeFile(const std::string& path, const std::string& bytes, DiagSink& diag) {
   if (path == "-") {
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);

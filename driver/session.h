@@ -66,6 +66,7 @@ struct Installation {
 };
 Installation findInstallation();
 std::vector<std::string> environmentPaths();  // of GSHARD_PATH
+bool findsRaces();                            // GSHARD_SANITIZER=thread: programs are made for ThreadSanitizer
 
 // Writes to a temporary name beside `path` and renames it, so nothing half-written is ever seen. `-` is stdout.
 bool writeFile(const std::string& path, const std::string& bytes, DiagSink& diag);

@@ -142,6 +142,7 @@ int run(const Settings& settings) {
 }  // namespace gshard::fuzz
 
 int main(int argc, char** argv) {
+  setenv("GSHARD_RUNTIME", GSHARD_RUNTIME_BUILT, 0);
   gshard::fuzz::Settings settings;
   const std::map<std::string, std::uint64_t*> numbers = {{"--seed", &settings.seed},
                                                          {"--count", &settings.count},

@@ -92,6 +92,7 @@ void CaseRun::compile(const std::string& mesh) {
   options_.input = case_.path;
   options_.mesh = mesh;
   options_.mpi = useMpi;
+  if (findsRaces()) options_.threads = 2;  // those of one device, too
   session_ = std::make_unique<Session>(options_);
   try {
     partitioned_ = partitionedModule(*session_);
@@ -300,5 +301,6 @@ int runAll(int argc, char** argv) {
 }  // namespace gshard::testing
 
 int main(int argc, char** argv) {
+  setenv("GSHARD_RUNTIME", GSHARD_RUNTIME_BUILT, 0);
   return gshard::testing::runAll(argc, argv);
 }

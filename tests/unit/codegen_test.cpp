@@ -301,6 +301,25 @@ TEST(Targets, AllMakeObjectsAndTheSameOnesTwice) {
   EXPECT_EQ(sink.diagnostics()[0].code, "E0502");
 }
 
+// Not wider ones: the sanitizer does not follow them.
+TEST(Targets, KernelsTellTheThreadSanitizerAllTheirAccesses) {
+  const auto module = moduleOf(kAdam);
+  ASSERT_NE(module, nullptr);
+  SourceManager sources;
+  sources.addFile("case.ir", "");
+  CodegenOptions options;
+  options.output = CodegenOutput::Assembly;
+  CollectingSink sink;
+  const auto plain = generate(*module, nullptr, options, sources, sink);
+  options.target.threadSanitizer = true;
+  const auto told = generate(*module, nullptr, options, sources, sink);
+  ASSERT_TRUE(plain && told);
+  EXPECT_EQ(plain->bytes.find("__tsan"), std::string::npos);
+  for (const char* call : {"__tsan_unaligned_read16", "__tsan_unaligned_write16", "__tsan_write4", "__tsan_init"})
+    EXPECT_NE(told->bytes.find(call), std::string::npos) << call;
+  EXPECT_EQ(told->bytes.find("ymm"), std::string::npos);
+}
+
 TEST(Kernels, EqualOnesAreEmittedOnce) {
   const auto module = moduleOf(R"(module m
 mesh [a: 1]

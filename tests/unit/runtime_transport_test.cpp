@@ -49,6 +49,26 @@ TEST(LocalTransport, GroupsOfAMeshDoNotMix) {
   for (const std::string& result : results) EXPECT_EQ(result, "");
 }
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+// Two devices write one element with no barrier between them: what the preset tsan is there to find.
+TEST(LocalTransportDeathTest, ARaceIsReported) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        LocalWorld world(2, 4096);
+        float* element = collective_check::floats(world.device(0), 0);
+        onDevices(world, [&](Transport& transport) -> std::string {
+          *element = static_cast<float>(transport.rank());
+          return "";
+        });
+        std::exit(0);
+      },
+      testing::ExitedWithCode(66), "data race");
+}
+#endif
+#endif
+
 TEST(LocalTransport, AnAbortEndsEveryWait) {
   LocalWorld world(3, 4096);
   const auto results = onDevices(world, [](Transport& transport) -> std::string {
