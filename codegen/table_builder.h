@@ -25,7 +25,7 @@ struct TableWord {
   enum class Kind : std::uint8_t { Number, Record, Text, Symbol };
 
   TableWord() = default;
-  TableWord(std::int64_t number) : value(static_cast<std::uint64_t>(number)) {}  // NOLINT(google-explicit-constructor)
+  TableWord(std::int64_t number) : value(static_cast<std::uint64_t>(number)) {}
   TableWord(Kind theKind, std::uint64_t theValue) : kind(theKind), value(theValue) {}
 
   Kind kind = Kind::Number;

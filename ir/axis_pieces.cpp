@@ -31,4 +31,11 @@ bool covers(const std::vector<AxisRef>& axes, const AxisRef& piece) {
   return std::any_of(axes.begin(), axes.end(), [&](const AxisRef& ref) { return overlaps(ref, piece); });
 }
 
+std::optional<Reduction> partialOver(const Sharding& sharding, const AxisRef& piece) {
+  for (const PartialAxis& each : sharding.partial) {
+    if (overlaps(each.axis, piece)) return each.reduction;
+  }
+  return std::nullopt;
+}
+
 }  // namespace gshard

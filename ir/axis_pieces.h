@@ -3,9 +3,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
-#include "ir/mesh.h"
+#include "ir/sharding.h"
 
 namespace gshard {
 
@@ -21,5 +22,6 @@ class AxisPieces {
 };
 
 bool covers(const std::vector<AxisRef>& axes, const AxisRef& piece);  // some reference overlaps the piece
+std::optional<Reduction> partialOver(const Sharding& sharding, const AxisRef& piece);  // the one that pends over it
 
 }  // namespace gshard

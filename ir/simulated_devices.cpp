@@ -28,13 +28,6 @@ struct PartialChange {
   Reduction finishedWith = Reduction::Sum, begunWith = Reduction::Sum;
 };
 
-std::optional<Reduction> partialOver(const Sharding& sharding, const AxisRef& piece) {
-  for (const PartialAxis& each : sharding.partial) {
-    if (overlaps(each.axis, piece)) return each.reduction;
-  }
-  return std::nullopt;
-}
-
 PartialChange changeOf(const Sharding& from, const Sharding& to) {
   AxisPieces pieces;
   for (const PartialAxis& each : from.partial) pieces.add(each.axis);

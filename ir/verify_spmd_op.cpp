@@ -13,13 +13,6 @@ namespace {
 using Complaint = std::optional<std::string>;
 using Axes = std::vector<AxisRef>;
 
-std::optional<Reduction> partialOver(const Sharding& sharding, const AxisRef& piece) {
-  for (const PartialAxis& each : sharding.partial) {
-    if (overlaps(each.axis, piece)) return each.reduction;
-  }
-  return std::nullopt;
-}
-
 bool hasFactor(const OpFactors::DimFactors& dims, int factor) {
   return std::any_of(dims.begin(), dims.end(), [&](const std::vector<int>& each) {
     return std::find(each.begin(), each.end(), factor) != each.end();

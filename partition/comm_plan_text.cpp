@@ -1,6 +1,7 @@
 // The plan as JSON (builtins.md, "The plan as JSON") and as text. The stages of a function that is cut into blocks of
 // rows are joined again: users know the function by its name.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "partition/comm_plan.h"
@@ -66,7 +67,7 @@ std::int64_t callsOf(const Module& module, const PlanFunction& planned) {
 }
 
 double rounded(double value) {
-  return static_cast<double>(static_cast<std::int64_t>(value * 10 + 0.5)) / 10;
+  return std::floor(value * 10 + 0.5) / 10;
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ class CandidateWriter {
     toLast(value.type.shape);
     toLast(sharding.dims);
     if (value.rowDim > axis_) --value.rowDim;  // rows are never ordered
-    return writer_.newValue(std::move(value), std::move(sharding));
+    return writer_.newValue(std::move(value), sharding);
   }
 
   void moveBack(ValueId from, ValueId to) {

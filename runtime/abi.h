@@ -306,7 +306,7 @@ void gshard_rt_random_uniform(const gshard_rt_context*, void* out, int64_t dtype
 void gshard_rt_random_normal(const gshard_rt_context*, void* out, int64_t dtype, int64_t first, int64_t count,
                              int64_t site, int64_t step);
 void gshard_rt_sort(const void* row, void* values, void* indices, void* workspace, int64_t dtype, int64_t size,
-                    int64_t kept, int64_t stride, int64_t output_stride, int64_t descending);
+                    int64_t kept, int64_t stride, int64_t outputStride, int64_t descending);
 
 /* Which choices after the first are tried; what weights are divided by. */
 enum { GSHARD_RT_REST_NONE, GSHARD_RT_REST_ALL, GSHARD_RT_REST_RANDOM, GSHARD_RT_REST_THRESHOLD };

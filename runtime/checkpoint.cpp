@@ -265,7 +265,7 @@ std::string saveCheckpoint(Device& device, const std::string& folder, std::int64
                            std::int64_t keep) {
   Transport& transport = device.transport();
   const std::vector<Expected> tensors = savedTensors(device.program());
-  const std::string path = stepPath(folder, step);
+  std::string path = stepPath(folder, step);
   std::vector<TensorHeader> headers;
   for (const Expected& tensor : tensors) {
     headers.push_back({tensor.name, static_cast<ElementType>(tensor.tensor->dtype), shapeOf(*tensor.tensor)});

@@ -139,13 +139,15 @@ int Worker::train() {
 
 // Adds `part` to `sum`, which takes its names from the first part.
 static void addWeighted(Metrics& sum, Metrics part, double weight) {
-  const bool isFirst = sum.empty();
-  if (isFirst) sum = std::move(part);
+  for (Metric& metric : part) {
+    for (double& number : metric.numbers) number *= weight;
+  }
+  if (sum.empty()) {
+    sum = std::move(part);
+    return;
+  }
   for (std::size_t i = 0; i < sum.size(); ++i) {
-    for (std::size_t n = 0; n < sum[i].numbers.size(); ++n) {
-      double& number = sum[i].numbers[n];
-      number = isFirst ? (weight == 1.0 ? number : weight * number) : number + weight * part[i].numbers[n];
-    }
+    for (std::size_t n = 0; n < sum[i].numbers.size(); ++n) sum[i].numbers[n] += part[i].numbers[n];
   }
 }
 

@@ -108,7 +108,7 @@ void sortTyped(ElementType type, const Row& row) {
 }  // namespace gshard
 
 extern "C" void gshard_rt_sort(const void* elements, void* values, void* indices, void* workspace, int64_t dtype,
-                               int64_t size, int64_t kept, int64_t stride, int64_t output_stride, int64_t descending) {
+                               int64_t size, int64_t kept, int64_t stride, int64_t outputStride, int64_t descending) {
   gshard::sortTyped(static_cast<gshard::ElementType>(dtype),
-                    {elements, values, indices, workspace, size, kept, stride, output_stride, descending != 0});
+                    {elements, values, indices, workspace, size, kept, stride, outputStride, descending != 0});
 }

@@ -102,13 +102,13 @@ Datum Elaborator::evalCall(const ast::Call& call, SourceRange range, Scope& scop
     if (argument.value.isError()) return {};
   }
   if (const auto* builtin = callee.as<BuiltinRef>()) return callBuiltin(*builtin->row, std::move(arguments), range);
-  if (const auto* function = callee.as<FunctionRef>()) return callFunction(*function, std::move(arguments), range);
+  if (const auto* function = callee.as<FunctionRef>()) return callFunction(*function, arguments, range);
   if (const auto* model = callee.as<ModelRef>()) return instantiate(*model, std::move(arguments), range);
   if (const auto* instance = callee.as<InstanceDatum>()) {
     const auto found = instance->instance->functions.find("call");
     if (found != instance->instance->functions.end()) {
       const FunctionRef function{found->second, &instance->instance->scope.unit(), instance->instance};
-      return callFunction(function, std::move(arguments), range);
+      return callFunction(function, arguments, range);
     }
     sink_.emit(range, diag::ModelWithoutCall, instance->instance->decl->name.text)
         .label(instance->instance->decl->name.range, "declared here")
@@ -211,7 +211,8 @@ bool Elaborator::bindParameters(const std::vector<ast::Parameter>& parameters,
   return good;
 }
 
-Datum Elaborator::callFunction(const FunctionRef& function, std::vector<CallArgument> arguments, SourceRange range) {
+Datum Elaborator::callFunction(const FunctionRef& function, const std::vector<CallArgument>& arguments,
+                               SourceRange range) {
   const ast::FnDecl& decl = *function.decl;
   if (!decl.manualOver.empty()) {
     notSupported(decl.name.range, "manual functions are");

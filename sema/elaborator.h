@@ -100,7 +100,7 @@ class Elaborator {
   Datum evalCall(const ast::Call& call, SourceRange range, Scope& scope);
   std::vector<CallArgument> evalArguments(const std::vector<ast::Argument>& arguments, Scope& scope);
   Datum callBuiltin(const BuiltinRow& row, std::vector<CallArgument> arguments, SourceRange range);
-  Datum callFunction(const FunctionRef& function, std::vector<CallArgument> arguments, SourceRange range);
+  Datum callFunction(const FunctionRef& function, const std::vector<CallArgument>& arguments, SourceRange range);
   Datum runBody(const ast::FnDecl& decl, Scope& scope);
   // Binds arguments and defaults of a parameter list in `scope`; false after a report.
   bool bindParameters(const std::vector<ast::Parameter>& parameters, const std::vector<ast::Generic>& generics,

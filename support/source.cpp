@@ -56,7 +56,8 @@ std::optional<FileId> SourceManager::addFileFromDisk(const std::string& path, st
     error = std::strerror(errno);
     return std::nullopt;
   }
-  return addFile(name.empty() ? path : std::move(name), std::move(text));
+  if (name.empty()) name = path;
+  return addFile(std::move(name), std::move(text));
 }
 
 const SourceManager::Entry& SourceManager::entry(FileId file) const {

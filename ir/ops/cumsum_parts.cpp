@@ -5,7 +5,7 @@
 namespace gshard {
 
 static std::optional<ResultTypes> inferCumsumParts(const OpView& op, DiagSink& diag) {
-  const std::optional<ResultTypes> result = inferScan(op, diag);
+  std::optional<ResultTypes> result = inferScan(op, diag);
   if (!result) return std::nullopt;
   Type totals = result->front();
   totals.shape.erase(totals.shape.begin() + op.intAttr("axis"));

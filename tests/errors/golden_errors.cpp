@@ -263,7 +263,7 @@ void registerAll(const char* suite, const std::string& folder, const std::string
 }  // namespace gshard::testing_errors
 
 int main(int argc, char** argv) {
-  using namespace gshard::testing_errors;  // NOLINT
+  using namespace gshard::testing_errors;
   testing::InitGoogleTest(&argc, argv);
   registerAll<ErrorsTest>("Errors", GSHARD_SOURCE_DIR "/tests/errors", ".gsd", "");
   registerAll<DocumentedTest>("Documented", GSHARD_SOURCE_DIR "/docs/errors", ".md", "1234");

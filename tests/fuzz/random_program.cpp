@@ -69,7 +69,7 @@ class Generator {
     return result;
   }
 
-  void addInput(const std::string& name, Type type) {
+  void addInput(const std::string& name, const Type& type) {
     const ValueId value = function().addValue({.type = type, .name = name});
     Argument argument;
     argument.name = name;

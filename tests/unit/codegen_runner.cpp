@@ -79,7 +79,7 @@ const void* const gshard_test_called[] = {
 #define GSHARD_ADDRESS(function, result, parameters) reinterpret_cast<const void*>(&function),
     GSHARD_RT_FUNCTIONS(GSHARD_ADDRESS)
 #undef GSHARD_ADDRESS
-    reinterpret_cast<const void*>(&gshard_rt_load),
+        reinterpret_cast<const void*>(&gshard_rt_load),
 };
 }
 

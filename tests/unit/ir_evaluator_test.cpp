@@ -71,7 +71,7 @@ func @f(%x: f32[6, 2] SPLIT row 0) rows 6 blocks 0 {
   %n = dim_size %x {dims = [0]} : f32 WHOLE
   return %s, %m, %n
 })";
-  const auto filled = [&](std::vector<std::pair<std::string, std::string>> replacements) {
+  const auto filled = [&](const std::vector<std::pair<std::string, std::string>>& replacements) {
     std::string result = text;
     for (const auto& [from, to] : replacements) result.replace(result.find(from), from.size(), to);
     return parseText(result);

@@ -1,9 +1,11 @@
 // The house's rules that a machine can check: layers point down only, files stay short, CMake stays with targets.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -107,6 +109,28 @@ TEST(House, NoFileIsOver700LinesAndEachSaysWhatItIs) {
 }
 
 // Library code neither prints nor exits (style.md section 5): only driver/ and the binary's own output do.
+// clang-tidy's misc-unused-using-decls sees only the file it was started with, and ./dev lint gives it many at once.
+TEST(House, WhatAUsingDeclarationNamesIsUsed) {
+  const std::regex declaration("^\\s*using ([A-Za-z_]+::)+([A-Za-z_]+);");
+  std::size_t found = 0;
+  for (const char* folder :
+       {"bench", "codegen", "driver", "frontend", "ir", "partition", "runtime", "sema", "support", "tests"}) {
+    for (const fs::path& path : sourcesOf(kRoot / folder)) {
+      if (path.extension() != ".cpp") continue;
+      const std::vector<std::string> lines = linesOf(path);
+      for (const std::string& line : lines) {
+        std::smatch match;
+        if (!std::regex_search(line, match, declaration)) continue;
+        ++found;
+        const std::regex word("\\b" + match[2].str() + "\\b");
+        const auto uses = [&](const std::string& other) { return &other != &line && std::regex_search(other, word); };
+        EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), uses)) << path << ": " << line;
+      }
+    }
+  }
+  EXPECT_GT(found, 0u);
+}
+
 TEST(House, LibrariesNeitherPrintNorExit) {
   for (const char* folder : {"support", "frontend", "ir", "sema", "partition", "codegen"}) {
     for (const fs::path& path : sourcesOf(kRoot / folder)) {

@@ -4,7 +4,7 @@
 namespace gshard {
 namespace {
 
-using namespace testing_sema;  // NOLINT
+using namespace testing_sema;
 
 std::string shown(const Module& module, const std::optional<Annotation>& annotation) {
   if (!annotation) return "none";

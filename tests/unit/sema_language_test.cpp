@@ -5,7 +5,7 @@
 namespace gshard {
 namespace {
 
-using namespace testing_sema;  // NOLINT
+using namespace testing_sema;
 using Numbers = std::vector<double>;
 
 TEST(SemaLanguage, CompileTimeArithmetic) {

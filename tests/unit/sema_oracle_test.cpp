@@ -8,7 +8,7 @@
 namespace gshard {
 namespace {
 
-using namespace testing_sema;  // NOLINT
+using namespace testing_sema;
 
 TEST(SemaOracle, SmallNetworkTrainsAsItsPeers) {
   std::map<std::string, std::vector<double>> oracle;

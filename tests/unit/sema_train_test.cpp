@@ -6,7 +6,7 @@
 namespace gshard {
 namespace {
 
-using namespace testing_sema;  // NOLINT
+using namespace testing_sema;
 using Numbers = std::vector<double>;
 
 std::unique_ptr<Program> elaborateExample(const std::string& name, const ElaborateOptions& options = defaults()) {
