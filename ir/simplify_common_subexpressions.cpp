@@ -3,7 +3,7 @@
 // said something.
 #include <algorithm>
 #include <bit>
-#include <map>
+#include <utility>
 
 #include "ir/passes.h"
 #include "ir/rewrite.h"
@@ -19,8 +19,12 @@ class Hash {
  public:
   void add(std::uint64_t word) { state_ = (state_ ^ word) * 0x9e3779b97f4a7c15u + (state_ >> 29); }
   void add(std::string_view text) {
-    add(text.size());
-    for (const char c : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    std::uint64_t word = text.size();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      word = word << 8 | static_cast<unsigned char>(text[i]);
+      if (i % 4 == 3) add(std::exchange(word, 0));
+    }
+    add(word);
   }
   std::uint64_t value() const { return state_; }
 
@@ -46,53 +50,78 @@ void addAttribute(Hash& hash, const Attribute& attribute) {
 }
 
 bool isCommutative(const Op& op) {
-  if (op.kind != OpKind::Map) return false;
+  if (op.kind != OpKind::Map || op.operands.size() != 2) return false;
   constexpr std::string_view kCommutative[] = {"add", "and", "eq", "maximum", "minimum", "mul", "ne", "or"};
   return std::binary_search(std::begin(kCommutative), std::end(kCommutative), fnOf(op));
 }
 
-std::vector<ValueId> comparedOperands(const Op& op) {
-  std::vector<ValueId> operands = op.operands;
-  if (isCommutative(op)) std::sort(operands.begin(), operands.end());
-  return operands;
-}
+// The ops of a function that were kept so far, by a hash of what they compute.
+class KeptOps {
+ public:
+  explicit KeptOps(const Function& function)
+      : function_(function), slots_(std::bit_ceil(2 * function.ops.size() + 1)) {}
 
-using OpKey = std::tuple<OpKind, std::vector<ValueId>, std::uint64_t>;
-
-OpKey keyOf(const Op& op) {
-  Hash hash;
-  for (const auto& [name, attribute] : op.attributes.items()) {
-    hash.add(name);
-    addAttribute(hash, attribute);
+  // The first that gives the same as `op`; null if there is none, and then `op` is kept next.
+  const Op* findOrKeep(const Op& op) {
+    const bool isEitherWay = isCommutative(op);
+    const std::uint64_t hash = hashOf(op, isEitherWay);
+    std::size_t at = hash & (slots_.size() - 1);
+    for (; slots_[at].number != 0; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].hash != hash) continue;
+      const Op& earlier = function_.ops[slots_[at].number - 1];
+      if (isSame(earlier, op, isEitherWay)) return &earlier;
+    }
+    slots_[at] = {hash, function_.ops.size() + 1};
+    return nullptr;
   }
-  return {op.kind, comparedOperands(op), hash.value()};
-}
 
-bool agree(const Function& function, const Op& a, const Op& b) {
-  if (!(a.attributes == b.attributes)) return false;
-  for (std::size_t i = 0; i < a.results.size(); ++i) {
-    const Value& x = function.value(a.results[i]);
-    const Value& y = function.value(b.results[i]);
-    if (!(x.type == y.type) || x.rowDim != y.rowDim || x.sharding != y.sharding) return false;
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::size_t number = 0;  // of the op, from 1; 0: free
+  };
+
+  static std::uint64_t hashOf(const Op& op, bool isEitherWay) {
+    Hash hash;
+    hash.add(static_cast<std::uint64_t>(op.kind));
+    if (isEitherWay) {
+      hash.add(std::min(op.operands[0], op.operands[1]).index);
+      hash.add(std::max(op.operands[0], op.operands[1]).index);
+    } else {
+      for (const ValueId operand : op.operands) hash.add(operand.index);
+    }
+    for (const auto& [name, attribute] : op.attributes.items()) addAttribute(hash, attribute);
+    return hash.value();
   }
-  return true;
-}
+
+  bool isSame(const Op& a, const Op& b, bool isEitherWay) const {
+    if (a.kind != b.kind || a.attributes != b.attributes) return false;
+    const bool isTurned =
+        isEitherWay && a.operands.size() == 2 && a.operands[0] == b.operands[1] && a.operands[1] == b.operands[0];
+    if (a.operands != b.operands && !isTurned) return false;
+    for (std::size_t i = 0; i < a.results.size(); ++i) {
+      const Value& x = function_.value(a.results[i]);
+      const Value& y = function_.value(b.results[i]);
+      if (x.type != y.type || x.rowDim != y.rowDim || x.sharding != y.sharding) return false;
+    }
+    return true;
+  }
+
+  const Function& function_;
+  std::vector<Slot> slots_;  // linear probing, so that of several with one hash the first is found first
+};
 
 // Whether any op was dropped.
 bool eliminateIn(Function& function) {
   const std::size_t before = function.ops.size();
-  std::map<OpKey, std::vector<Op>> known;
+  KeptOps kept(function);
   Rewriter rewriter(function);
   rewriter.run([&](Op& op) {
     if (op.kind == OpKind::Annotate) return true;
-    std::vector<Op>& same = known[keyOf(op)];
-    for (const Op& earlier : same) {
-      if (!agree(function, earlier, op)) continue;
-      for (std::size_t i = 0; i < op.results.size(); ++i) rewriter.replace(op.results[i], earlier.results[i]);
-      return false;
-    }
-    same.push_back(op);
-    return true;
+    const Op* earlier = kept.findOrKeep(op);
+    if (earlier == nullptr) return true;
+    for (std::size_t i = 0; i < op.results.size(); ++i) rewriter.replace(op.results[i], earlier->results[i]);
+    return false;
   });
   return function.ops.size() != before;
 }
