@@ -36,8 +36,10 @@ Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> 
 }
 
 const Attribute* Attributes::find(std::string_view name) const {
-  const auto place = lowerBound(items_, name);
-  return place != items_.end() && place->first == name ? &place->second : nullptr;
+  for (const auto& [known, value] : items_) {  // a handful at most: their lengths tell most apart
+    if (known == name) return &value;
+  }
+  return nullptr;
 }
 
 void Attributes::set(std::string name, Attribute value) {

@@ -8,16 +8,33 @@
 
 namespace gshard {
 
-void Key::addText(std::string_view text) {
-  // One word for a short text: its length lies in the byte that is left.
+namespace {
+// The bytes of a text shorter than a word, the first lowest. By two loads that may overlap, since a loop over bytes is
+// most of the work of a key.
+std::uint64_t shortWord(std::string_view text) {
+  const std::size_t size = text.size();
+  if (size >= 4) {
+    std::uint32_t first = 0, last = 0;
+    std::memcpy(&first, text.data(), sizeof first);
+    std::memcpy(&last, text.data() + size - sizeof last, sizeof last);
+    return first | std::uint64_t{last} >> 8 * (8 - size) << 32;
+  }
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < size; ++i) word |= std::uint64_t{static_cast<unsigned char>(text[i])} << 8 * i;
+  return word;
+}
+}  // namespace
+
+void Key::addText(std::string_view text, std::uint8_t with) {
+  // One word for a short text: its length and what is with it lie in the byte that is left.
+  GSHARD_CHECK(with < 16, "what stands with a text takes four bits");
+  const std::uint64_t top = std::uint64_t{with} << 60;
   if (text.size() < sizeof(std::uint64_t)) {
-    std::uint64_t word = text.size();
-    for (const char c : text) word = word << 8 | static_cast<unsigned char>(c);
-    words_.push_back(word);
+    words_.push_back(shortWord(text) | std::uint64_t{text.size()} << 56 | top);
     return;
   }
-  constexpr std::uint64_t kLong = std::uint64_t{0xff} << 56;
-  words_.push_back(text.size() | kLong);
+  constexpr std::uint64_t kLong = std::uint64_t{8} << 56;
+  words_.push_back(text.size() | kLong | top);
   for (std::size_t i = 0; i < text.size(); i += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + i, std::min(sizeof word, text.size() - i));

@@ -16,7 +16,8 @@ class Key {
   void clear() { words_.clear(); }
   void add(std::int64_t number) { words_.push_back(static_cast<std::uint64_t>(number)); }
   void addSize(std::size_t size) { words_.push_back(size); }
-  void addText(std::string_view text);
+  // `with`: a number below 16 that needs no word of its own.
+  void addText(std::string_view text, std::uint8_t with = 0);
   std::span<const std::uint64_t> words() const { return words_; }
 
  private:

@@ -8,11 +8,13 @@
 
 namespace gshard {
 
+using Marks = std::vector<std::uint8_t>;  // by number; bits would be slower to ask
+
 struct KnownOps {
   Mesh mesh;  // that they were right on
   ValueNumbers values{/*sharded=*/true};
   KeyNumbers signatures;
-  std::array<std::vector<bool>, 2> rightValues, rightOps;  // by form
+  std::array<Marks, 2> rightValues, rightOps;  // by form
 };
 
 }  // namespace gshard

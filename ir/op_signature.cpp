@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "support/check.h"
 #include "support/overloaded.h"
 
 namespace gshard {
@@ -37,8 +38,8 @@ static void addLiteral(Key& key, const Literal& literal, std::int64_t& tables) {
   for (const double value : literal.floats) key.add(std::bit_cast<std::int64_t>(value));
 }
 
+// But for its type, which stands with its name.
 static void addAttribute(Key& key, const Attribute& attribute, std::int64_t& tables) {
-  key.addSize(attribute.index());
   std::visit(Overloaded{
                  [&](std::int64_t value) { key.add(value); },
                  [&](double value) { key.add(std::bit_cast<std::int64_t>(value)); },
@@ -92,7 +93,7 @@ std::size_t ValueNumbers::numberOf(const Value& value, const Attribute* constant
   key_.addSize(value.type.shape.size());
   for (const std::int64_t size : value.type.shape) key_.add(size);
   key_.add(value.rowDim);
-  key_.add(constant != nullptr ? 1 : 0);
+  key_.addSize(constant != nullptr ? 1 + constant->index() : 0);
   if (constant != nullptr) addAttribute(key_, *constant, tables_);
   if (sharded_) {
     key_.add(value.sharding ? 1 : 0);
@@ -102,9 +103,8 @@ std::size_t ValueNumbers::numberOf(const Value& value, const Attribute* constant
 }
 
 void ValueNumbers::addAttributes(Key& key, const Op& op) {
-  key.addSize(op.attributes.items().size());
   for (const auto& [name, value] : op.attributes.items()) {
-    key.addText(name);
+    key.addText(name, static_cast<std::uint8_t>(value.index()));
     addAttribute(key, value, tables_);
   }
 }
@@ -129,11 +129,22 @@ std::size_t OpSignatures::number(ValueId value) {
 }
 
 void OpSignatures::add(Key& key, const Op& op) {
-  key.add(static_cast<std::int64_t>(op.kind));
+  // Kind and numbers of parts in one word, values in pairs: keys are hashed and compared word by word.
+  const std::size_t parts[] = {op.attributes.items().size(), op.operands.size(), op.results.size()};
+  const bool isSmall = parts[0] < 256 && parts[1] < 65536 && parts[2] < 65536;
+  GSHARD_CHECK(isSmall, "an op of more parts than a signature counts");
+  key.addSize(static_cast<std::size_t>(op.kind) | parts[0] << 8 | parts[1] << 16 | parts[2] << 32);
   numbers_.addAttributes(key, op);
-  key.addSize(op.operands.size());
-  for (const ValueId id : op.operands) key.addSize(number(id));
-  for (const ValueId id : op.results) key.addSize(number(id));
+  std::size_t pair = 0;
+  bool isHalf = false;
+  const auto addNumber = [&](ValueId id) {
+    if (isHalf) key.addSize(pair | number(id) << 32);
+    pair = number(id);
+    isHalf = !isHalf;
+  };
+  for (const ValueId id : op.operands) addNumber(id);
+  for (const ValueId id : op.results) addNumber(id);
+  if (isHalf) key.addSize(pair);
 }
 
 }  // namespace gshard

@@ -18,7 +18,7 @@ class ValueNumbers {
  public:
   explicit ValueNumbers(bool sharded) : sharded_(sharded) {}
   std::size_t of(const Value& value, const Attribute* constant);
-  void addAttributes(Key& key, const Op& op);
+  void addAttributes(Key& key, const Op& op);  // their number is the caller's to add
   std::size_t count() const { return numbers_.count(); }
 
  private:

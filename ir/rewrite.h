@@ -21,6 +21,7 @@ class Rewriter {
   void run(Visit visit) {
     std::vector<Op> old = std::move(function_->ops);
     function_->ops.clear();
+    function_->ops.reserve(old.size());
     for (Op& op : old) {
       for (ValueId& operand : op.operands) operand = resolve(operand);
       if (visit(op)) append(std::move(op));

@@ -19,13 +19,13 @@ bool holds(AttrKind kind, const Attribute& value) {
   return value.index() == static_cast<std::size_t>(kind);
 }
 
-bool isMarked(const std::vector<bool>& marks, std::size_t number) {
-  return number < marks.size() && marks[number];
+bool isMarked(const Marks& marks, std::size_t number) {
+  return number < marks.size() && marks[number] != 0;
 }
 
-void mark(std::vector<bool>& marks, std::size_t number) {
-  if (number >= marks.size()) marks.resize(number + 1, false);
-  marks[number] = true;
+void mark(Marks& marks, std::size_t number) {
+  if (number >= marks.size()) marks.resize(number + 1, 0);
+  marks[number] = 1;
 }
 
 class FunctionVerifier {
@@ -40,7 +40,7 @@ class FunctionVerifier {
         signatures_(function, known.values) {}
 
   Complaint run() {
-    defined_.assign(function_.values.size(), false);
+    defined_.assign(function_.values.size(), 0);
     for (const Argument& argument : function_.arguments) {
       if (Complaint fault = checkArgument(argument)) return "argument `" + argument.name + "`: " + *fault;
     }
@@ -58,8 +58,8 @@ class FunctionVerifier {
  private:
   Complaint define(ValueId id) {
     if (id.index >= function_.values.size()) return "a result that is no value of the function";
-    if (defined_[id.index]) return "value " + std::to_string(id.index) + " is defined twice";
-    defined_[id.index] = true;
+    if (defined_[id.index] != 0) return "value " + std::to_string(id.index) + " is defined twice";
+    defined_[id.index] = 1;
     const std::size_t number = signatures_.number(id);
     if (isMarked(rightValues_, number)) return std::nullopt;
     if (Complaint fault = checkValue(function_.value(id))) return fault;
@@ -123,7 +123,7 @@ class FunctionVerifier {
   }
 
   Complaint checkResult(const Result& result) const {
-    if (Complaint fault = checkKnown(result.value)) return fault;
+    if (!isKnown(result.value)) return unknown(result.value);
     const Value& value = function_.value(result.value);
     const bool mayBePartial = result.kind == ResultKind::Accumulator;
     if (form_ == Form::Spmd && !mayBePartial && !value.sharding->partial.empty()) return "is partial";
@@ -141,8 +141,8 @@ class FunctionVerifier {
     GSHARD_UNREACHABLE("ResultKind");
   }
 
-  Complaint checkKnown(ValueId id) const {
-    if (id.index < defined_.size() && defined_[id.index]) return std::nullopt;
+  bool isKnown(ValueId id) const { return isMarked(defined_, id.index); }
+  static std::string unknown(ValueId id) {
     return "uses value " + std::to_string(id.index) + ", which is not defined before";
   }
 
@@ -169,7 +169,7 @@ class FunctionVerifier {
   Complaint checkOp(const Op& op) {
     const OpDef& def = opDef(op.kind);
     for (const ValueId operand : op.operands) {
-      if (Complaint fault = checkKnown(operand)) return fault;
+      if (!isKnown(operand)) return unknown(operand);
     }
     const int count = static_cast<int>(op.operands.size());
     if (count < (*def.operands).least || ((*def.operands).most >= 0 && count > (*def.operands).most))
@@ -207,10 +207,10 @@ class FunctionVerifier {
   const Function& function_;
   const Form form_;
   KnownOps& known_;
-  std::vector<bool>&rightValues_, &rightOps_;
+  Marks &rightValues_, &rightOps_;
   OpSignatures signatures_;
   Key signature_;  // of the op at hand
-  std::vector<bool> defined_;
+  Marks defined_;  // per value
 };
 
 template <class Declarations>

@@ -27,7 +27,7 @@ TEST(KeyNumbers, EqualKeysShareANumberInOrderOfFirstSight) {
 
 TEST(KeyNumbers, TextsDifferByLengthAndBytes) {
   KeyNumbers numbers;
-  std::vector<std::string> texts = {"", std::string(1, '\0'), "a", "aa", "shape", "fn"};
+  std::vector<std::string> texts = {"", std::string(1, '\0'), "a", "aa", "aaa", "aaaa", "aaaaa", "shape", "fn"};
   texts.emplace_back(7, 'x');
   texts.emplace_back(8, 'x');
   texts.emplace_back(9, 'x');
@@ -39,6 +39,18 @@ TEST(KeyNumbers, TextsDifferByLengthAndBytes) {
       key.addText(texts[i]);
       key.addText(texts[j]);
       EXPECT_EQ(numbers.of(key), i * texts.size() + j);
+    }
+  }
+}
+
+TEST(KeyNumbers, TextsDifferByWhatStandsWithThem) {
+  KeyNumbers numbers;
+  std::size_t count = 0;
+  for (const std::string text : {"", "fn", "abcdefg", "abcdefgh"}) {
+    for (std::uint8_t with = 0; with < 16; ++with) {
+      Key key;
+      key.addText(text, with);
+      EXPECT_EQ(numbers.of(key), count++);
     }
   }
 }
