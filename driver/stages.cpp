@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 
 #include "driver/diagnostics.h"
 #include "frontend/parse.h"
@@ -110,22 +112,8 @@ std::unique_ptr<ast::File> parseInput(Session& session) {
   return parseFile(file, session.sources(), session.sink());
 }
 
-void runPipeline(Session& session, Module& module, std::span<const Pass> passes) {
-  const PassOptions options{.strictSharding = session.options().strictSharding};
-  PassContext context{options, session.sink()};
-  const PassRun run =
-      runPasses(module, passes, context, {.dumpAfter = session.options().dumpAfter, .checkRoundTrip = false});
-  for (const PassRecord& record : run.records) {
-    session.times().push_back({record.name, record.seconds, record.ops});
-    if (record.text) std::printf("// ---- after %s\n%s", record.name.c_str(), record.text->c_str());
-  }
-  if (run.failure) failPass(session, *run.failure);
-  stopOnErrors(session);
-}
-
-Module globalModule(Session& session) {
-  checkPassNames(session);
-  stopOnErrors(session);
+// Of `.ir` files as they are; of others elaborated.
+static Module inputModule(Session& session) {
   if (isIr(session)) {
     const FileId file = loadInput(session);
     std::optional<Module> module = parseModule(file, session.sources(), session.sink());
@@ -152,8 +140,42 @@ Module globalModule(Session& session) {
   }
   stopOnErrors(session);
   GSHARD_CHECK(module.has_value(), "no module and no error");
-  runPipeline(session, *module, globalPipeline());
   return std::move(*module);
+}
+
+// Runs passes; --dump-after, --time-passes and a failure's repro file are handled here. `make` makes the module that
+// comes in, of a session: a failure asks for it once more. `after` is shown the module after each pass.
+static void runPipeline(Session& session, Module& module, std::span<const Pass> passes, Module (*make)(Session&),
+                        const std::function<void(const Pass&, const Module&)>& after = {}) {
+  const PassOptions options{.strictSharding = session.options().strictSharding};
+  PassContext context{options, session.sink()};
+  const auto again = [&] {
+    Session silent(session.options(), /*silent=*/true);
+    return make(silent);
+  };
+  const PassRun run =
+      runPasses(module, passes, context,
+                {.dumpAfter = session.options().dumpAfter, .checkRoundTrip = false, .again = again, .after = after});
+  for (const PassRecord& record : run.records) {
+    session.times().push_back({record.name, record.seconds, record.ops});
+    if (record.text) std::printf("// ---- after %s\n%s", record.name.c_str(), record.text->c_str());
+  }
+  if (run.failure) failPass(session, *run.failure);
+  stopOnErrors(session);
+}
+
+// The passes that come first: none on `.ir` files, which are read as they are.
+static std::vector<Pass> globalPasses(const Session& session) {
+  if (isIr(session)) return {};
+  return {globalPipeline().begin(), globalPipeline().end()};
+}
+
+Module globalModule(Session& session) {
+  checkPassNames(session);
+  stopOnErrors(session);
+  Module module = inputModule(session);
+  runPipeline(session, module, globalPasses(session), inputModule);
+  return module;
 }
 
 const Platform& platformOf(Session& session) {
@@ -167,19 +189,18 @@ const Platform& platformOf(Session& session) {
 
 Partitioned partitionedModule(Session& session) {
   const Platform& platform = platformOf(session);
+  checkPassNames(session);
+  stopOnErrors(session);
   Partitioned result;
-  result.module = globalModule(session);
-  if (!isSpmd(result.module)) {
-    const std::span<const Pass> passes = partitionPipeline();
-    std::size_t split = 0;
-    while (split < passes.size() && passes[split].name != "propagate-shardings") ++split;
-    split = std::min(split + 1, passes.size());
-    runPipeline(session, result.module, passes.first(split));
-    for (const auto& [kind, path] : session.options().emit) {
-      if (kind == "sharded-ir") result.shardedText = printModule(result.module);
-    }
-    runPipeline(session, result.module, passes.subspan(split));
-  }
+  result.module = inputModule(session);
+  std::vector<Pass> passes = globalPasses(session);
+  if (!isSpmd(result.module)) passes.insert(passes.end(), partitionPipeline().begin(), partitionPipeline().end());
+  const std::vector<std::pair<std::string, std::string>>& emit = session.options().emit;
+  const bool keepsText =
+      std::any_of(emit.begin(), emit.end(), [](const auto& item) { return item.first == "sharded-ir"; });
+  runPipeline(session, result.module, passes, inputModule, [&](const Pass& pass, const Module& module) {
+    if (keepsText && pass.name == "propagate-shardings") result.shardedText = printModule(module);
+  });
   const StageTimer timer(session, "plan");
   result.plan = makeCommPlan(result.module, platform);
   return result;

@@ -29,9 +29,6 @@ Module globalModule(Session& session);
 Partitioned partitionedModule(Session& session);
 const Platform& platformOf(Session& session);
 
-// Runs a pipeline; --dump-after, --time-passes and a failure's repro file are handled here.
-void runPipeline(Session& session, Module& module, std::span<const Pass> passes);
-
 // The object or text of an SPMD module.
 struct BuildOutputs {
   std::string object, assembly, llvmIr;

@@ -42,11 +42,11 @@ std::optional<std::string> roundTripFault(const std::string& text) {
                                      : std::optional<std::string>("its text changes when parsed and printed");
 }
 
-using FunctionTexts = std::map<const Function*, std::string>;
+using FunctionTexts = std::map<std::string, std::string>;  // by name, since a pass may move functions
 
 FunctionTexts functionTexts(const Module& module) {
   FunctionTexts texts;
-  for (const Function& function : module.functions) texts[&function] = printFunction(module, function);
+  for (const Function& function : module.functions) texts[function.name] = printFunction(module, function);
   return texts;
 }
 
@@ -54,7 +54,7 @@ FunctionTexts functionTexts(const Module& module) {
 std::optional<std::string> claimFault(const FunctionTexts& before, const FunctionTexts& after,
                                       const std::set<const Function*>& unchanged) {
   for (const Function* function : unchanged) {
-    const auto was = before.find(function), is = after.find(function);
+    const auto was = before.find(function->name), is = after.find(function->name);
     if (was == before.end() || is == after.end() || was->second != is->second)
       return "it changes a function that it names unchanged";
   }
@@ -63,8 +63,8 @@ std::optional<std::string> claimFault(const FunctionTexts& before, const Functio
 }  // namespace
 
 namespace {
-// What the module was before pass `count`, for a report: passes give the same again, so that no run has to keep or
-// print what only a failure asks for.
+// What `module`, as it came in, was before pass `count`, for a report: passes give the same again, so that no run has
+// to keep or print what only a failure asks for.
 std::string textBefore(Module module, std::span<const Pass> passes, std::size_t count, const PassOptions& options) {
   CollectingSink sink;
   PassContext context{options, sink};
@@ -76,7 +76,7 @@ std::string textBefore(Module module, std::span<const Pass> passes, std::size_t 
 PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context,
                   const PassManagerOptions& options) {
   PassRun run;
-  const Module first = module;
+  const std::function<Module()> again = options.again ? options.again : [first = module] { return first; };
   KnownOps known;
   for (std::size_t i = 0; i < passes.size(); ++i) {
     const Pass& pass = passes[i];
@@ -104,7 +104,7 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
     if (!fault && (isDumped || options.checkRoundTrip)) after = printModule(module);
     if (!fault && options.checkRoundTrip && !sink.sawError()) fault = roundTripFault(after);
     if (fault) {
-      run.failure = PassFailure{std::string(pass.name), *fault, textBefore(first, passes, i, context.options)};
+      run.failure = PassFailure{std::string(pass.name), *fault, textBefore(again(), passes, i, context.options)};
       run.stopped = true;
       return run;
     }
@@ -115,6 +115,7 @@ PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& con
       run.stopped = true;
       return run;
     }
+    if (options.after) options.after(pass, module);
   }
   return run;
 }

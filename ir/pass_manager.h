@@ -48,6 +48,11 @@ struct PassRun {
 struct PassManagerOptions {
   std::string dumpAfter;        // pass name, "all" or empty
   bool checkRoundTrip = false;  // in tests: parse(print(m)) == m
+  // Makes the module once more as it comes in: asked when a pass fails, for the text before it. Without it a copy is
+  // kept, which a deep model pays for.
+  std::function<Module()> again = {};
+  // Shown the module after each pass that is verified and reported no error.
+  std::function<void(const Pass&, const Module&)> after = {};
 };
 
 PassRun runPasses(Module& module, std::span<const Pass> passes, PassContext& context,

@@ -15,12 +15,14 @@ class MovingThroughMaps {
  public:
   explicit MovingThroughMaps(Function& function) : rewriter_(function), uses_(useCounts(function)) {}
 
-  void run() {
+  // Whether anything was moved.
+  bool run() {
     rewriter_.run([&](Op& op) {
       if (op.kind == OpKind::Map) readSmall(op);
       if (op.kind == OpKind::Transpose || op.kind == OpKind::Reshape) cancel(op);
       return true;
     });
+    return isChanged_;
   }
 
  private:
@@ -46,6 +48,7 @@ class MovingThroughMaps {
       if (!othersSpan(op, i, shape)) continue;
       if (const ValueId source = smallSource(op.operands[i]); source.known()) {
         op.operands[i] = source;
+        isChanged_ = true;
         continue;
       }
       if (!type(op.operands[i]).isScalar()) readScalarConstant(op, i);
@@ -76,6 +79,7 @@ class MovingThroughMaps {
     scalar.attributes.set("shape", Dims{});
     op.operands[i] = scalar.results[0];
     rewriter_.append(std::move(scalar));
+    isChanged_ = true;
   }
 
   // move(map(inverse move(x), …)): the map alone. Only where the map has no other reader.
@@ -101,6 +105,7 @@ class MovingThroughMaps {
     op.operands = std::move(sources);
     setAttributes(op, inner.attributes);
     op.range = inner.range;
+    isChanged_ = true;
   }
 
   bool undoes(const Op& outer, const Op& inner) const {
@@ -116,12 +121,15 @@ class MovingThroughMaps {
 
   Rewriter rewriter_;
   std::vector<std::int64_t> uses_;
+  bool isChanged_ = false;
 };
 
 }  // namespace
 
-void moveThroughMaps(Module& module, PassContext&) {
-  for (Function& function : module.functions) MovingThroughMaps(function).run();
+void moveThroughMaps(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    if (!MovingThroughMaps(function).run()) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

@@ -14,7 +14,8 @@ bool isGeneratedTensor(const Function& function, const Op& op) {
   return isMove(op.kind) && op.operands.size() == 1 && function.type(op.operands[0]).isScalar();
 }
 
-void cloneIn(Function& function) {
+// Whether there was anything to copy.
+bool cloneIn(Function& function) {
   std::vector<std::int64_t> uses = useCounts(function);
   std::vector<std::int64_t> generator(function.values.size(),
                                       -1);  // per value: its op, while it has uses to give copies to
@@ -23,6 +24,7 @@ void cloneIn(Function& function) {
     if (isGeneratedTensor(function, function.ops[i]))
       generator[function.ops[i].results[0].index] = static_cast<std::int64_t>(i);
   }
+  bool isChanged = false;
   const auto redirect = [&](ValueId& use) {
     const std::int64_t at = generator[use.index];
     if (at < 0 || uses[use.index] < 2) return;
@@ -32,23 +34,28 @@ void cloneIn(Function& function) {
     use = function.addValue(std::move(value));
     copy.results = {use};
     copies[static_cast<std::size_t>(at)].push_back(std::move(copy));
+    isChanged = true;
   };
   for (Op& op : function.ops) {
     for (ValueId& operand : op.operands) redirect(operand);
   }
   for (Result& result : function.results) redirect(result.value);
+  if (!isChanged) return false;
   std::vector<Op> ops;
   for (std::size_t i = 0; i < function.ops.size(); ++i) {
     for (Op& copy : copies[i]) ops.push_back(std::move(copy));
     ops.push_back(std::move(function.ops[i]));
   }
   function.ops = std::move(ops);
+  return true;
 }
 
 }  // namespace
 
-void cloneGenerators(Module& module, PassContext&) {
-  for (Function& function : module.functions) cloneIn(function);
+void cloneGenerators(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    if (!cloneIn(function)) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

@@ -21,7 +21,9 @@ bool canMerge(const Function& function, const Op& op) {
   return isMove(op.kind) && op.operands.size() == 1 && function.type(op.operands[0]).isScalar();
 }
 
-void mergeIn(Function& function) {
+// Whether any was joined, or was of no use.
+bool mergeIn(Function& function) {
+  const std::size_t count = function.ops.size();
   std::map<std::pair<OpKind, std::vector<ValueId>>, std::vector<Known>> known;
   std::vector<ValueId> now(function.values.size());  // per value: what stands for it
   const auto resolve = [&](ValueId& use) {
@@ -43,12 +45,15 @@ void mergeIn(Function& function) {
   }
   for (Result& result : function.results) resolve(result.value);
   eraseUnused(function);
+  return function.ops.size() != count;
 }
 
 }  // namespace
 
-void mergeGenerators(Module& module, PassContext&) {
-  for (Function& function : module.functions) mergeIn(function);
+void mergeGenerators(Module& module, PassContext& context) {
+  for (Function& function : module.functions) {
+    if (!mergeIn(function)) context.unchanged.insert(&function);
+  }
 }
 
 }  // namespace gshard

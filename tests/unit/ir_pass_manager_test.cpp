@@ -69,6 +69,25 @@ TEST(PassManager, ABrokenModuleNamesItsPass) {
   EXPECT_EQ(result.records.size(), 1u);
 }
 
+TEST(PassManager, AFailureAsksForTheModuleOnceMore) {
+  Module module = parseText(kProgram);
+  CollectingSink sink;
+  const PassOptions options;
+  PassContext context{options, sink};
+  int made = 0;
+  const auto again = [&made] {
+    ++made;
+    return parseText(kProgram);
+  };
+  const std::vector<Pass> good = {kNothing}, bad = {kNothing, kBreak};
+  EXPECT_FALSE(runPasses(module, good, context, {.again = again}).failure.has_value());
+  EXPECT_EQ(made, 0);
+  const PassRun failed = runPasses(module, bad, context, {.again = again});
+  ASSERT_TRUE(failed.failure.has_value());
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(failed.failure->textBefore, kProgram);
+}
+
 TEST(PassManager, AFunctionNamedUnchangedIsUnchanged) {
   Module module = parseText(kProgram);
   CollectingSink sink;
