@@ -27,6 +27,8 @@ std::string_view factorKindName(FactorKind kind) {
 }
 
 FactorBuilder::FactorBuilder(const OpView& op) {
+  constexpr std::size_t kMostFactors = 8;  // of nearly every op
+  factors_.factors.reserve(kMostFactors);
   for (std::size_t i = 0; i < op.operandCount(); ++i) factors_.operands.emplace_back(op.operandType(i).shape.size());
   for (std::size_t i = 0; i < op.op().results.size(); ++i) factors_.results.emplace_back(op.resultType(i).shape.size());
 }

@@ -149,7 +149,7 @@ bool RowAnalysis::shrinks(const Op& op, const std::vector<std::optional<Reductio
 }
 
 bool RowAnalysis::visitSplit(Op& op) {
-  const OpFactors factors = factorsOf(OpView(*module_, *function_, op));
+  const OpFactors& factors = factors_->of(OpView(*module_, *function_, op));
   std::optional<int> rows;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     const RowState& operand = states_[op.operands[i].index];
@@ -298,7 +298,7 @@ ValueId RowAnalysis::splitVersion(ValueId value, std::int64_t dim) {
       return version;
     }
   } else {
-    const OpFactors factors = factorsOf(OpView(*module_, *function_, op));
+    const OpFactors& factors = factors_->of(OpView(*module_, *function_, op));
     const std::optional<int> rows = rowFactor(factors, factors.results[0], dim, function_->rows);
     if (!rows || factors.factors[static_cast<std::size_t>(*rows)].kind != FactorKind::Pass) return {};
     for (std::size_t i = 0; i < op.operands.size(); ++i) {

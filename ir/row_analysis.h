@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/known_factors.h"
 #include "ir/module.h"
 
 namespace gshard {
@@ -37,7 +38,8 @@ class RowAnalysis {
  public:
   // `function` is a copy that the analysis may extend: an Independent value that meets rows (a constant of the shape of
   // a batch) gets a version of its own that is cut along with them.
-  RowAnalysis(const Module& module, Function& function) : module_(&module), function_(&function) {}
+  RowAnalysis(const Module& module, Function& function, KnownFactors& factors)
+      : module_(&module), function_(&function), factors_(&factors) {}
 
   // False when something needs all rows at once: then there is a fault.
   bool run();
@@ -68,6 +70,7 @@ class RowAnalysis {
 
   const Module* module_;
   Function* function_;
+  KnownFactors* factors_;
   std::optional<RowFault> fault_;
   std::vector<RowState> states_;
   std::set<ValueId> completed_;

@@ -295,8 +295,9 @@ class RowSplitter {
   std::vector<bool> inAccumulate_, inFinish_;
 };
 
-// Sizes that are known now: all but those over rows that are counted at run time.
-void fixSizes(Function& function, const RowAnalysis* rows) {
+// Sizes that are known now: all but those over rows that are counted at run time. Whether there were any.
+bool fixSizes(Function& function, const RowAnalysis* rows) {
+  bool isChanged = false;
   for (Op& op : function.ops) {
     if (op.kind != OpKind::DimSize || (rows != nullptr && rows->countsRows(op))) continue;
     std::int64_t size = 1;
@@ -308,7 +309,9 @@ void fixSizes(Function& function, const RowAnalysis* rows) {
     op.attributes = {{"value", isFloat(type.dtype) ? floatLiteral(static_cast<double>(size)) : intLiteral(size)},
                      {"shape", type.shape},
                      {"dtype", type.dtype}};
+    isChanged = true;
   }
+  return isChanged;
 }
 
 // Rows counted through several values are one number: one accumulator instead of many.
@@ -360,15 +363,19 @@ void averageBatches(const Module& module, Function& function, const RowFault& fa
 
 void splitRows(Module& module, PassContext& context) {
   std::vector<Function> functions;
+  std::vector<std::size_t> unchanged;  // of functions
+  KnownFactors factors;
   for (Function& function : module.functions) {
     if (function.stage != Stage::Whole || function.rows == 0) {
+      unchanged.push_back(functions.size());
       functions.push_back(std::move(function));
       continue;
     }
     if (function.blocks == 1 || (function.blocks != 0 && function.rows == 1)) {
+      const bool isWhole = function.blocks == 1 && function.totalRows == function.rows;
       function.blocks = 1;
       function.totalRows = function.rows;
-      fixSizes(function, nullptr);
+      if (!fixSizes(function, nullptr) && isWhole) unchanged.push_back(functions.size());
       functions.push_back(std::move(function));
       continue;
     }
@@ -376,7 +383,7 @@ void splitRows(Module& module, PassContext& context) {
         function.blocks == 0 ? function.rows : (function.rows + function.blocks - 1) / function.blocks;
     Function copy = function;
     if (copy.rows == 1) widenUnitRows(module, copy);
-    RowAnalysis rows(module, copy);
+    RowAnalysis rows(module, copy, factors);
     if (!rows.run()) {
       // What has a value per row cannot be averaged: the n-th rows of the batches have nothing in common.
       if (function.kind == FunctionKind::Eval && rows.fault()->kind != RowFault::Kind::ResultHasRows) {
@@ -392,6 +399,7 @@ void splitRows(Module& module, PassContext& context) {
     for (Function& stage : RowSplitter(copy, rows, blockRows).split()) functions.push_back(std::move(stage));
   }
   module.functions = std::move(functions);
+  for (const std::size_t index : unchanged) context.unchanged.insert(&module.functions[index]);
 }
 
 }  // namespace gshard

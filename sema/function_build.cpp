@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "ir/factors.h"
-
 namespace gshard::sema {
 
 std::uint32_t siteHash(std::string_view path) {
@@ -123,7 +121,7 @@ void FunctionBuild::trackRows() {
     const bool any = std::any_of(op.operands.begin(), op.operands.end(),
                                  [&](ValueId operand) { return rowDims_[operand.index] >= 0; });
     if (!any) continue;
-    const OpFactors factors = factorsOf(OpView(*module_, function_, op));
+    const OpFactors& factors = factors_.of(OpView(*module_, function_, op));
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       const std::int64_t dim = rowDims_[op.operands[i].index];
       if (dim < 0 || factors.operands[i][static_cast<std::size_t>(dim)].empty()) continue;

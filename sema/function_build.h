@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/known_factors.h"
 #include "ir/recompute.h"
 
 namespace gshard::sema {
@@ -73,6 +74,7 @@ class FunctionBuild {
   ValueId step_, steps_, rowInput_;
   RecomputedRegions recomputed_;
   std::int64_t regions_ = 0;
+  KnownFactors factors_;
   std::vector<std::int64_t> rowDims_;  // per value, as far as tracked
   std::size_t tracked_ = 0;            // ops
 };
