@@ -251,6 +251,7 @@ bool Elaborator::applyShard(const ast::ShardAnnotation& shard, SourceRange range
 
 bool Elaborator::applyAnnotations(const std::vector<ast::Annotation>& annotations, AnnotationTarget& target,
                                   Scope& scope) {
+  ++particulars_;
   target.annotation.sharding = Sharding::replicated(target.type->rank());
   target.annotation.range = annotations.front().range;
   target.dimRanges.resize(target.type->shape.size());
@@ -319,7 +320,9 @@ std::optional<Annotation> Elaborator::resolveAnnotations(const std::vector<ast::
 void Elaborator::recompute(const std::vector<ast::Annotation>& annotations, std::size_t before) {
   const bool isAsked = std::any_of(annotations.begin(), annotations.end(),
                                    [](const ast::Annotation& each) { return ast::is<ast::RematAnnotation>(each); });
-  if (isAsked && build_ != nullptr) build_->recomputeFrom(before);
+  if (!isAsked || build_ == nullptr) return;
+  ++particulars_;
+  build_->recomputeFrom(before);
 }
 
 Datum Elaborator::annotate(const Datum& value, const std::vector<ast::Annotation>& annotations, const Written* written,

@@ -53,6 +53,7 @@ std::string Elaborator::enterSite(const std::string& label) {
 }
 
 std::int64_t Elaborator::nextSite(std::string_view label, SourceRange range) {
+  ++particulars_;
   std::string path;
   const auto root =
       std::find_if(frames_.rbegin(), frames_.rend(), [](const Frame& frame) { return frame.isInitialiser; });

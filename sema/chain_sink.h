@@ -16,8 +16,10 @@ class ChainSink final : public DiagSink {
 
   void setChain(std::function<std::vector<Note>()> chain) { chain_ = std::move(chain); }
   std::int64_t errors() const { return errors_; }
+  std::int64_t reports() const { return reports_; }  // of any severity, repeated ones included
 
   void report(Diagnostic diagnostic) override {
+    ++reports_;
     if (diagnostic.severity == Severity::Error) ++errors_;
     const auto key = std::tuple(diagnostic.code, diagnostic.range);
     if (diagnostic.range.known() && !seen_.insert(key).second) return;
@@ -31,7 +33,7 @@ class ChainSink final : public DiagSink {
   DiagSink* inner_;
   std::function<std::vector<Note>()> chain_;
   std::set<std::tuple<std::string, SourceRange>> seen_;
-  std::int64_t errors_ = 0;
+  std::int64_t errors_ = 0, reports_ = 0;
 };
 
 }  // namespace gshard::sema

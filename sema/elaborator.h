@@ -1,6 +1,6 @@
 // Elaborator: the interpreter that runs a program's compile-time part and emits its run-time part. One object per
 // elaboration; its methods stand by topic in expressions.cpp, indexing.cpp, calls.cpp, statements.cpp, types.cpp,
-// globals.cpp, models.cpp, annotations.cpp, patterns.cpp, functions.cpp and train.cpp.
+// globals.cpp, models.cpp, annotations.cpp, patterns.cpp, functions.cpp, train.cpp and optimizers.cpp.
 #pragma once
 
 #include <set>
@@ -10,6 +10,7 @@
 #include "sema/chain_sink.h"
 #include "sema/loader.h"
 #include "sema/operators.h"
+#include "sema/repeated_ops.h"
 
 namespace gshard::sema {
 
@@ -95,6 +96,7 @@ class Elaborator {
   std::vector<std::string> namesInScope(Scope& scope) const;
   TensorOps* ops() { return ops_ ? &*ops_ : nullptr; }
   bool countStatement(SourceRange range);
+  bool hasRoomFor(std::int64_t statements) const;
 
   // ---- calls.cpp
   Datum evalCall(const ast::Call& call, SourceRange range, Scope& scope);
@@ -218,9 +220,41 @@ class Elaborator {
   bool planOptions(TrainPlan& plan);
   bool planClipNorm(TrainPlan& plan, const ast::Expr& limit);
   bool matchOptimizers(TrainPlan& plan);
-  void addOptimizerStates();
   void finishTraining(FunctionBuild& build, const Datum& loss);
   std::vector<ValueId> clipped(FunctionBuild& build, const std::vector<ValueId>& gradients);
+
+  // ---- optimizers.cpp
+  // What one run of an optimizer's body emitted, to be repeated for other weights of the type.
+  struct OptimizerRun {
+    std::size_t use = 0;  // of the plan's
+    Type weight;
+    std::vector<const ast::StateDecl*> states;      // of `init`: declared, in order; of the update: assigned
+    std::vector<const ast::StateDecl*> statesRead;  // update: as they were, in order of first use
+    std::int64_t statements = 0;
+    RepeatedOps ops;  // init: gives first values; update: of weight, gradient, states read; gives weight, states
+  };
+  struct Update {
+    std::size_t use = 0;
+    std::int64_t parameter = 0;
+    ValueId weight, gradient;
+    bool mayRepeat = false;
+  };
+  // Where a run began, to tell afterwards whether it was general: that a run at another place, on values of the same
+  // types, would emit the same.
+  struct Mark {
+    std::int64_t particulars = 0, reports = 0, statements = 0;
+  };
+  Mark mark() const { return {particulars_, sink_.reports(), statements_}; }
+  bool isGeneralSince(const Mark& mark) const {
+    return particulars_ == mark.particulars && sink_.reports() == mark.reports;
+  }
+  void addOptimizerStates();
+  void addStatesOf(std::int64_t parameter);
+  std::int64_t addOptimizerState(const ast::StateDecl& decl, ValueId value);
+  std::optional<ValueId> update(FunctionBuild& build, const Update& of, const std::vector<CallArgument>& arguments);
+  const OptimizerRun* knownRun(const std::vector<OptimizerRun>& runs, std::size_t use, const Type& weight) const;
+  template <class Body>
+  void asOptimizer(const TrainPlan::Use& use, std::int64_t parameter, Body body);
   // The weight after one run of the optimizer's body; null after a report.
   std::optional<TensorDatum> runOptimizer(const TrainPlan::Use& use, const std::vector<CallArgument>& arguments,
                                           std::int64_t parameter, const TensorDatum& weight,
@@ -257,6 +291,10 @@ class Elaborator {
   std::map<const ast::StateDecl*, std::int64_t>* optimizerStates_ = nullptr;
   std::string optimizerPath_;
   std::int64_t optimizerParameter_ = -1;
+  std::vector<OptimizerRun> initRuns_, updateRuns_;
+  // Counts what was elaborated that depends on more than the types of its operands: on a parameter, a state of a model,
+  // a random site, an annotation.
+  std::int64_t particulars_ = 0;
   std::vector<std::shared_ptr<Instance>> instances_;  // kept: scopes point at them
 
   void setBuild(FunctionBuild* build) {

@@ -67,6 +67,7 @@ Datum Elaborator::eval(const ast::Expr& expr, Scope& scope) {
 Datum Elaborator::read(const Datum& datum) {
   if (build_ == nullptr) return datum;
   if (const auto* parameter = datum.as<ParameterDatum>()) {
+    ++particulars_;
     const auto at = static_cast<std::size_t>(parameter->index);
     const ValueId id = build_->parameter(parameter->index);
     TensorDatum tensor{id, build_->type(id), parameterExtras_[at].written};
@@ -75,6 +76,7 @@ Datum Elaborator::read(const Datum& datum) {
     return rounded;
   }
   if (const auto* state = datum.as<StateDatum>()) {
+    if (module_.states[static_cast<std::size_t>(state->index)].parameter < 0) ++particulars_;
     const ValueId id = build_->state(state->index);
     return TensorDatum{id, build_->type(id), stateWritten_[static_cast<std::size_t>(state->index)]};
   }
@@ -292,6 +294,10 @@ std::optional<std::int64_t> Elaborator::evalInt(const ast::Expr& expr, Scope& sc
   if (const auto* i = value.as<IntDatum>()) return i->value;
   sink_.emit(expr.range, diag::ValueDoesNotFit, std::string(what), describe(value), std::string("a compile-time int"));
   return std::nullopt;
+}
+
+bool Elaborator::hasRoomFor(std::int64_t statements) const {
+  return statements_ + statements <= kMostItems;
 }
 
 bool Elaborator::countStatement(SourceRange range) {

@@ -73,18 +73,7 @@ Flow Elaborator::execStatement(const ast::Stmt& stmt, Scope& scope) {
                    const Datum value = initialise(*s.init, path, type ? &*type : nullptr, scope);
                    const auto* tensor = value.as<TensorDatum>();
                    if (tensor == nullptr) return Flow::Returned;
-                   State state;
-                   state.name = path;
-                   state.type = tensor->type;
-                   state.parameter = optimizerParameter_;
-                   state.range = s.name.range;
-                   const auto index = static_cast<std::int64_t>(module_.states.size());
-                   state.annotation = annotationByPath(path, state.type, nullptr, true);
-                   module_.states.push_back(std::move(state));
-                   stateWritten_.push_back(nullptr);
-                   init_->setState(index, tensor->id);
-                   stateInit_.push_back(tensor->id);
-                   optimizerStates_->emplace(&s, index);
+                   const std::int64_t index = addOptimizerState(s, tensor->id);
                    bindName(s.name, StateDatum{index}, BindingKind::Member, scope);
                    return Flow::Next;
                  },

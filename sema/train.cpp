@@ -1,4 +1,4 @@
-// Training: which optimizer updates which parameter, their states, and the update that follows the gradients.
+// Training: which optimizer updates which parameter, and the update that follows the gradients.
 #include <algorithm>
 
 #include "ir/autodiff.h"
@@ -186,62 +186,6 @@ bool Elaborator::matchOptimizers(TrainPlan& plan) {
   return good;
 }
 
-std::optional<TensorDatum> Elaborator::runOptimizer(const TrainPlan::Use& use,
-                                                    const std::vector<CallArgument>& arguments, std::int64_t parameter,
-                                                    const TensorDatum& weight, const TensorDatum& gradient) {
-  const ast::OptimizerDecl& decl = *use.optimizer.decl;
-  const std::string& path = module_.parameters[static_cast<std::size_t>(parameter)].name;
-  Frame frame;
-  frame.what = "optimizer `" + decl.name.text + "` of `" + path + "`";
-  frame.callRange = use.written->range;
-  frame.decl = &decl;
-  frame.site = path + "." + decl.name.text;
-  frames_.push_back(std::move(frame));
-  Signature signature{decl.name.text, signatureText(decl.name.text, decl.parameters), {}};
-  for (const ast::Parameter& each : decl.parameters) {
-    signature.parameters.push_back({each.name.text, each.defaultValue == nullptr, false});
-  }
-  auto* outerStates = std::exchange(optimizerStates_, &train_->states[parameter]);
-  const std::string outerPath = std::exchange(optimizerPath_, path + "." + decl.name.text);
-  const std::int64_t outerParameter = std::exchange(optimizerParameter_, parameter);
-  Scope scope(*use.optimizer.unit, nullptr);
-  std::optional<TensorDatum> updated;
-  const std::int64_t errors = sink_.errors();
-  if (bindParameters(decl.parameters, {}, signature, arguments, use.written->range, scope)) {
-    bindName(decl.weight, weight, BindingKind::Weight, scope);
-    bindName(decl.gradient, gradient, BindingKind::Let, scope);
-    execBlock(decl.body, scope);
-    const Binding* result = scope.findHere(decl.weight.text);
-    if (result != nullptr && result->value.is<TensorDatum>() && sink_.errors() == errors) {
-      updated = *result->value.as<TensorDatum>();
-    }
-  }
-  optimizerStates_ = outerStates;
-  optimizerPath_ = outerPath;
-  optimizerParameter_ = outerParameter;
-  frames_.pop_back();
-  return updated;
-}
-
-// Runs every optimizer once on the initial values, into `init`: that declares its states, with their first values.
-void Elaborator::addOptimizerStates() {
-  setBuild(init_.get());
-  for (std::size_t p = 0; p < module_.parameters.size(); ++p) {
-    if (train_->useOf[p] < 0) continue;
-    const TrainPlan::Use& use = train_->uses[static_cast<std::size_t>(train_->useOf[p])];
-    Scope scope(*program_.main, nullptr);
-    const std::vector<CallArgument> arguments = evalArguments(use.written->arguments, scope);
-    const Parameter& parameter = module_.parameters[p];
-    const TensorDatum weight{parameterInit_[p], parameter.type, nullptr};
-    const Datum gradient = ops()->full(parameter.type.shape, makeInt(0), parameter.type.dtype, parameter.range);
-    if (!gradient.is<TensorDatum>()) break;
-    const std::int64_t errors = sink_.errors();
-    runOptimizer(use, arguments, static_cast<std::int64_t>(p), weight, *gradient.as<TensorDatum>());
-    if (sink_.errors() != errors) break;
-  }
-  setBuild(nullptr);
-}
-
 std::vector<ValueId> Elaborator::clipped(FunctionBuild& build, const std::vector<ValueId>& gradients) {
   const ast::Expr& limit = *train_->clipNorm;
   Scope scope(*program_.main, nullptr);
@@ -279,6 +223,7 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
     sources.push_back(build.parameter(static_cast<std::int64_t>(p)));
   }
   const std::int64_t errors = sink_.errors();
+  const std::size_t valuesBefore = build.function().values.size();
   std::vector<ValueId> gradientIds = gradients(build.builder(), value->id, sources, build.recomputed());
   if (sink_.errors() != errors) return;
   // The plan names what it moves: a gradient by its parameter.
@@ -289,20 +234,22 @@ void Elaborator::finishTraining(FunctionBuild& build, const Datum& loss) {
   build.builder().setPhase(Phase::Update);
   if (train_->clipNorm != nullptr) gradientIds = clipped(build, gradientIds);
   Scope scope(*program_.main, nullptr);
+  const std::int64_t particulars = particulars_;
   std::vector<std::vector<CallArgument>> arguments;
   for (const TrainPlan::Use& use : train_->uses) arguments.push_back(evalArguments(use.written->arguments, scope));
+  const bool sharesArguments = particulars_ == particulars;
   for (std::size_t i = 0; i < trained.size() && sink_.errors() == errors; ++i) {
-    const auto p = static_cast<std::size_t>(trained[i]);
-    const auto use = static_cast<std::size_t>(train_->useOf[p]);
-    const Parameter& parameter = module_.parameters[p];
-    const TensorDatum weight{sources[i], parameter.type, parameterExtras_[p].written};
-    const TensorDatum gradient{gradientIds[i], parameter.type, nullptr};
-    const std::optional<TensorDatum> updated =
-        runOptimizer(train_->uses[use], arguments[use], trained[i], weight, gradient);
+    const std::int64_t p = trained[i];
+    const auto use = static_cast<std::size_t>(train_->useOf[static_cast<std::size_t>(p)]);
+    // A gradient that backward has not made may be something that the body reads by another name, too.
+    const bool mayRepeat = sharesArguments && gradientIds[i].index >= valuesBefore;
+    const std::optional<ValueId> updated =
+        update(build, {use, p, sources[i], gradientIds[i], mayRepeat}, arguments[use]);
     if (!updated) continue;
-    build.setParameter(trained[i], updated->id);
+    const Parameter& parameter = module_.parameters[static_cast<std::size_t>(p)];
+    build.setParameter(p, *updated);
     build.function().results.push_back(
-        {ResultKind::Parameter, parameter.name, trained[i], updated->id, Reduction::Sum, parameter.range});
+        {ResultKind::Parameter, parameter.name, p, *updated, Reduction::Sum, parameter.range});
   }
 }
 
