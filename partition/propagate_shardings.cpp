@@ -5,7 +5,11 @@
 // Ops join in three groups: forward and backward of the trained functions; those of the other functions; last the
 // updates and initial values. So a split comes from parameters to gradients and states, and never from a state to its
 // parameter.
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <deque>
+#include <optional>
 #include <set>
 
 #include "ir/op_signature.h"
@@ -34,7 +38,48 @@ struct PropagationOp {
 struct Task {
   Level level;
   std::size_t op;
-  friend auto operator<=>(const Task&, const Task&) = default;
+};
+
+// Tasks that wait, each once: by level, then by op. One bit a task, since each op is looked at many times.
+class TaskQueue {
+ public:
+  void resize(std::size_t ops) {
+    for (Waiting& waiting : levels_) waiting.words.resize(ops / kBits + 1);
+  }
+
+  void insert(const Task& task) {
+    Waiting& waiting = levels_[static_cast<std::size_t>(task.level)];
+    const std::size_t word = task.op / kBits;
+    const std::uint64_t bit = std::uint64_t{1} << task.op % kBits;
+    if ((waiting.words[word] & bit) != 0) return;
+    waiting.words[word] |= bit;
+    waiting.first = std::min(waiting.first, word);
+    ++waiting.count;
+  }
+
+  // The first, taken out; nothing when none waits.
+  std::optional<Task> take() {
+    for (std::size_t level = 0; level < levels_.size(); ++level) {
+      Waiting& waiting = levels_[level];
+      if (waiting.count == 0) continue;
+      while (waiting.words[waiting.first] == 0) ++waiting.first;
+      std::uint64_t& word = waiting.words[waiting.first];
+      const std::size_t op = waiting.first * kBits + static_cast<std::size_t>(std::countr_zero(word));
+      word &= word - 1;
+      --waiting.count;
+      return Task{static_cast<Level>(level), op};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kBits = 64;
+  struct Waiting {
+    std::vector<std::uint64_t> words;
+    std::size_t first = 0;  // no word before it has a bit
+    std::size_t count = 0;
+  };
+  std::array<Waiting, 4> levels_;
 };
 
 class Propagation {
@@ -50,12 +95,12 @@ class Propagation {
       for (std::size_t i = 0; i < ops_.size(); ++i) {
         // Updates come alone: what they ask of gradients does not travel back into the backward pass.
         active_[i] = group == Group::Updates ? ops_[i].group == group : ops_[i].group <= group;
-        if (active_[i]) enqueue(i);
+        // Those of an earlier group have said what they say, until one of their tensors changes.
+        if (ops_[i].group == group) enqueue(i);
       }
       do {
         drain();
       } while (settleOne());
-      queue_.clear();
     }
     slots_.writeTo(module_);
   }
@@ -82,6 +127,8 @@ class Propagation {
       }
     }
     active_.resize(ops_.size());
+    queue_.resize(ops_.size());
+    states_.assign(slots_.count(), kUnknown);
   }
 
   // The alias through which a tensor kept `@stored` is read: the split of the two is unrelated.
@@ -108,42 +155,48 @@ class Propagation {
     queue_.insert({Level::All, index});
   }
 
+  // The number of what a slot is split as: equal for equal splits.
+  std::size_t stateOf(std::size_t index) {
+    std::size_t& state = states_[index];
+    if (state != kUnknown) return state;
+    const Slot& slot = slots_.at(index);
+    key_.clear();
+    for (std::size_t dim = 0; dim < slot.dims.size(); ++dim) {
+      addAxes(key_, slot.dims[dim]);
+      key_.add(slot.fixed[dim] ? 1 : 0);
+    }
+    return state = splits_.of(key_);
+  }
+
   // Equal ops on equal splits say the same.
   const StepResult& step(const PropagationOp& item, Level level) {
-    const std::size_t operands = item.factors->operands.size();
+    // As a source and as a target, in two bits.
+    const auto roles = [&](std::size_t t) -> std::size_t {
+      const bool isResult = t >= item.factors->operands.size();
+      const bool source = level != Level::BroadcastBackward || isResult;
+      const bool target = level != Level::BroadcastBackward || !isResult;
+      const bool keeps = item.group == Group::Updates && slots_.at(item.slots[t]).keepsInUpdates;
+      return (source ? 1u : 0u) + (target && !keeps ? 2u : 0u);
+    };
+    situation_.clear();
+    situation_.addSize(item.number << 1 | (level == Level::All ? 1u : 0u));
+    for (std::size_t t = 0; t < item.slots.size(); ++t) situation_.addSize(stateOf(item.slots[t]) << 2 | roles(t));
+    const std::size_t number = situations_.of(situation_);
+    if (number < steps_.size()) return steps_[number];
     std::vector<StepTensor> tensors;
-    Key& key = key_;
-    key.clear();
-    key.addSize(item.number);
-    key.add(level == Level::All ? 1 : 0);
     for (std::size_t t = 0; t < item.slots.size(); ++t) {
-      Slot& slot = slots_.at(item.slots[t]);
-      StepTensor tensor{&slot.type, &slot.dims, &slot.fixed, true, true};
-      if (level == Level::BroadcastBackward) {
-        tensor.source = t >= operands;
-        tensor.target = t < operands;
-      }
-      if (item.group == Group::Updates && slot.keepsInUpdates) tensor.target = false;
-      tensors.push_back(tensor);
-      key.add((tensor.source ? 1 : 0) + (tensor.target ? 2 : 0));
-      for (std::size_t dim = 0; dim < slot.dims.size(); ++dim) {
-        addAxes(key, slot.dims[dim]);
-        key.add(slot.fixed[dim] ? 1 : 0);
-      }
+      const Slot& slot = slots_.at(item.slots[t]);
+      tensors.push_back({&slot.type, &slot.dims, &slot.fixed, (roles(t) & 1) != 0, (roles(t) & 2) != 0});
     }
-    const std::size_t number = situations_.of(key);
-    if (number == steps_.size()) steps_.push_back(propagateStep(*item.factors, tensors, level == Level::All));
-    return steps_[number];
+    return steps_.emplace_back(propagateStep(*item.factors, tensors, level == Level::All));
   }
 
   void drain() {
-    while (!queue_.empty()) {
-      const Task task = *queue_.begin();
-      queue_.erase(queue_.begin());
-      PropagationOp& item = ops_[task.op];
-      const StepResult& result = step(item, task.level);
+    while (const std::optional<Task> task = queue_.take()) {
+      PropagationOp& item = ops_[task->op];
+      const StepResult& result = step(item, task->level);
       for (const Refinement& refinement : result.refinements) apply(item, refinement);
-      if (task.level == Level::All) item.contested = result.contested;
+      if (task->level == Level::All) item.contested = result.contested;
     }
   }
 
@@ -158,6 +211,7 @@ class Propagation {
       if (&other != &dim && overlapAny(other, added)) return;
     }
     dim = refinement.axes;
+    states_[index] = kUnknown;
     const Function& function = module_.functions[item.function];
     const std::string how = "inferred from `" + nameOf(function, item, refinement.from) + "` through letter " +
                             item.factors->factors[static_cast<std::size_t>(refinement.factor)].letter;
@@ -243,14 +297,16 @@ class Propagation {
   Module& module_;
   PassContext& context_;
   Slots slots_;
-  KeyNumbers signatures_, situations_;  // a situation: signature, level and splits
-  std::deque<OpFactors> factors_;       // by number of signature; addresses stay
-  std::deque<StepResult> steps_;        // by number of situation
-  Key key_;
+  static constexpr std::size_t kUnknown = SIZE_MAX;
+  KeyNumbers signatures_, splits_, situations_;  // a situation: signature, level and splits
+  std::deque<OpFactors> factors_;                // by number of signature; addresses stay
+  std::deque<StepResult> steps_;                 // by number of situation
+  Key key_, situation_;
+  std::vector<std::size_t> states_;  // per slot: the number of its split, or unknown
   std::vector<PropagationOp> ops_;
   std::vector<bool> active_;
   std::vector<std::vector<std::size_t>> users_;  // per slot
-  std::set<Task> queue_;
+  TaskQueue queue_;
 };
 
 }  // namespace
