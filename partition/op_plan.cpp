@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ir/op_signature.h"
 #include "partition/split_candidates.h"
 #include "support/check.h"
 
@@ -362,10 +363,15 @@ static ReshardPlan planByReductions(const Mesh& mesh, const Type& type, const Sh
 const ReshardPlan& ReshardCosts::plan(const Type& type, const Sharding& from, const Sharding& to) {
   static const ReshardPlan kNothing;
   if (from == to) return kNothing;
-  Key key{printType(type) + printSharding(mesh_, from) + printSharding(mesh_, to)};
-  const auto at = known_.find(key);
-  if (at != known_.end()) return at->second;
-  return known_.emplace(std::move(key), planByReductions(mesh_, type, from, to)).first->second;
+  key_.clear();
+  key_.add(static_cast<std::int64_t>(type.dtype));
+  key_.addSize(type.shape.size());
+  for (const std::int64_t size : type.shape) key_.add(size);
+  addSharding(key_, from);
+  addSharding(key_, to);
+  const std::size_t question = questions_.of(key_);
+  if (question == plans_.size()) plans_.push_back(planByReductions(mesh_, type, from, to));
+  return plans_[question];
 }
 
 std::size_t ReshardCosts::cheapest(const Type& type, std::span<const Sharding> versions, const Sharding& to) {

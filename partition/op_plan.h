@@ -2,8 +2,9 @@
 // bytes and repeated work among the views of its tensors. Pure; apart from the rewriting that carries it out.
 #pragma once
 
-#include <map>
+#include <deque>
 
+#include "ir/key_numbers.h"
 #include "partition/factor_axes.h"
 #include "partition/reshard.h"
 
@@ -48,12 +49,10 @@ class ReshardCosts {
   std::size_t cheapest(const Type& type, std::span<const Sharding> versions, const Sharding& to);
 
  private:
-  struct Key {
-    std::string text;
-    friend auto operator<=>(const Key&, const Key&) = default;
-  };
   const Mesh& mesh_;
-  std::map<Key, ReshardPlan> known_;
+  Key key_;
+  KeyNumbers questions_;  // type, from, to
+  std::deque<ReshardPlan> plans_;
 };
 
 OpPlan choosePlan(const OpView& op, const OpFactors& factors, const OpSurroundings& around, ReshardCosts& costs);

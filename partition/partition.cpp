@@ -2,11 +2,10 @@
 // Per function: choose how each op runs (op_plan), decide where pending reductions are completed (pending), then write
 // the ops with the collectives between them (spmd_writer).
 #include <algorithm>
-#include <bit>
 #include <deque>
-#include <memory>
+#include <map>
 
-#include "ir/op_signature.h"
+#include "partition/known_plans.h"
 #include "partition/passes.h"
 #include "partition/pending.h"
 #include "partition/slots.h"
@@ -29,59 +28,26 @@ const Annotation* annotationOf(const Op& op) {
   return attribute == nullptr ? nullptr : std::get_if<Annotation>(attribute);
 }
 
+bool isOpenAnnotation(const Op& op) {
+  const Annotation* annotation = annotationOf(op);
+  return annotation != nullptr && annotation->open && !annotation->stored;
+}
+
 // How the accumulators of a function leave its first half, by stem and number.
 using AccumulatorShardings = std::map<std::pair<std::string, std::int64_t>, Sharding>;
 
-// Equal ops in equal surroundings run alike: each is planned once, so that a deep model costs what a shallow one does.
-class KnownPlans {
- public:
-  ValueNumbers& values() { return values_; }
-
-  // Beside its factors an op has a number, the same for equal ops.
-  std::size_t numberOf(const OpView& op, OpSignatures& signatures) {
-    key_.clear();
-    signatures.add(key_, op.op());
-    const std::size_t number = signatures_.of(key_);
-    if (number == factors_.size()) factors_.push_back(std::make_shared<const OpFactors>(gshard::factorsOf(op)));
-    return number;
-  }
-  const std::shared_ptr<const OpFactors>& factorsOf(std::size_t number) const { return factors_[number]; }
-
-  const OpPlan& choose(const OpView& op, std::size_t number, const OpSurroundings& around, ReshardCosts& costs) {
-    key_.clear();
-    key_.addSize(number);
-    for (std::size_t i = 0; i < around.operands.size(); ++i) {
-      key_.addSize(around.operands[i].size());
-      for (const Sharding& version : around.operands[i]) addSharding(key_, version);
-      key_.add(around.free[i] ? 1 : 0);
-      addSharding(key_, around.operandsWanted[i]);
-    }
-    for (const Sharding& wanted : around.resultsWanted) addSharding(key_, wanted);
-    key_.add(std::bit_cast<std::int64_t>(around.completionsPerRun));
-    const std::size_t plan = situations_.of(key_);
-    if (plan == plans_.size()) plans_.push_back(choosePlan(op, *factors_[number], around, costs));
-    return plans_[plan];
-  }
-
- private:
-  ValueNumbers values_{/*sharded=*/false};
-  Key key_;
-  KeyNumbers signatures_, situations_;
-  std::vector<std::shared_ptr<const OpFactors>> factors_;  // by number of signature
-  std::deque<OpPlan> plans_;                               // by number of situation; addresses stay
-};
-
 class FunctionPartitioner {
  public:
-  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, KnownPlans& plans, ReshardCosts& costs,
+  FunctionPartitioner(Module& module, Function& function, DiagSink& diag, KnownPlans& plans,
                       AccumulatorShardings& accumulators, ToldMoves& told)
       : module_(module),
         function_(function),
         diag_(diag),
         plans_(plans),
-        costs_(costs),
+        shardings_(plans.shardings()),
         accumulators_(accumulators),
-        told_(told) {}
+        told_(told),
+        wanted_(function.values.size(), kUnknown) {}
 
   void run() {
     readWanted();
@@ -96,8 +62,8 @@ class FunctionPartitioner {
  private:
   struct Planned {
     std::shared_ptr<const OpFactors> factors;
-    const OpPlan* plan = nullptr;  // equal ops share them
-    std::vector<Sharding> operandsWanted;
+    const KnownPlan* known = nullptr;  // equal ops share them
+    std::vector<std::size_t> operandsWanted;
     std::string why;  // what is pending behind it, if anything begins here
   };
 
@@ -110,10 +76,14 @@ class FunctionPartitioner {
     for (const Result& result : function_.results) resultsWanted_.push_back(requiredOf(result));
   }
 
-  // By propagation, until anything is written.
-  const Sharding& wanted(ValueId value) const { return *function_.value(value).sharding; }
+  // By propagation, until anything is written: the number of a sharding.
+  std::size_t wanted(ValueId value) {
+    std::size_t& number = wanted_[value.index];
+    if (number == kUnknown) number = shardings_.of(*function_.value(value).sharding);
+    return number;
+  }
 
-  Sharding requiredOf(const Result& result) const {
+  Sharding requiredOf(const Result& result) {
     switch (result.kind) {
       case ResultKind::Parameter:
         return *module_.parameters[static_cast<std::size_t>(result.index)].sharding;
@@ -124,7 +94,7 @@ class FunctionPartitioner {
         return Sharding::replicated(function_.type(result.value).rank());
       case ResultKind::Output:
       case ResultKind::Accumulator:
-        return wanted(result.value);
+        return shardings_.at(wanted(result.value));
     }
     GSHARD_UNREACHABLE("ResultKind");
   }
@@ -133,6 +103,7 @@ class FunctionPartitioner {
   // The alias of what is kept @stored stays: reads begin with the split that was inferred for it, whatever it is kept
   // as.
   void dissolveOpenAnnotations() {
+    if (std::none_of(function_.ops.begin(), function_.ops.end(), isOpenAnnotation)) return;
     std::vector<Op> ops;
     std::vector<Planned> planned;
     std::vector<ValueId> stands(function_.values.size());
@@ -142,8 +113,7 @@ class FunctionPartitioner {
     for (std::size_t i = 0; i < function_.ops.size(); ++i) {
       Op& op = function_.ops[i];
       for (ValueId& operand : op.operands) resolve(operand);
-      const Annotation* annotation = annotationOf(op);
-      if (annotation != nullptr && annotation->open && !annotation->stored) {
+      if (isOpenAnnotation(op)) {
         stands[op.results[0].index] = op.operands[0];
         continue;
       }
@@ -180,7 +150,7 @@ class FunctionPartitioner {
       list.push_back({partial.axis, partial.reduction, false, "each device has summed its part of the rows"});
     }
     pending.setArgument(value, std::move(list));
-    versions_[value.index] = {pending.asMade(value, known->second)};
+    versions_[value.index] = {shardings_.of(pending.asMade(value, known->second))};
   }
 
   void planOp(std::size_t index, OpSignatures& signatures, PendingReductions& pending) {
@@ -190,12 +160,12 @@ class FunctionPartitioner {
     const std::size_t number = plans_.numberOf(view, signatures);
     item.factors = plans_.factorsOf(number);
     pending.joinAccumulators(index);
-    OpSurroundings around;
+    NumberedSurroundings around;
     around.operandsWanted = std::move(item.operandsWanted);
     for (const ValueId operand : op.operands) {
-      std::vector<Sharding>& versions = versions_[operand.index];
-      versions.front() = pending.asMade(operand, versions.front());
-      around.operands.push_back(versions);
+      std::vector<std::size_t>& versions = versions_[operand.index];
+      versions.front() = asMade(operand, versions.front(), pending);
+      around.operands.push_back(&versions);
       around.free.push_back(isFree_[operand.index]);
     }
     for (const ValueId result : op.results) around.resultsWanted.push_back(wanted(result));
@@ -203,27 +173,39 @@ class FunctionPartitioner {
       around.completionsPerRun = 1 / static_cast<double>(function_.blocks);
     }
     if (annotationOf(op) != nullptr) {
-      OpPlan& plan = annotated_.emplace_back();
+      OpPlan plan;
       plan.completes = true;
       plan.axes.resize(item.factors->factors.size());
-      plan.operands = plan.results = around.resultsWanted;
+      plan.operands = plan.results = {shardings_.at(around.resultsWanted[0])};
       plan.madePartial.resize(1);
-      item.plan = &plan;
+      item.known = &annotated_.emplace_back(plans_.numbered(std::move(plan)));
     } else {
-      item.plan = &plans_.choose(view, number, around, costs_);
+      item.known = &plans_.choose(view, number, around);
     }
     item.why = beginnings(op, item);
-    pending.add(index, *item.plan, item.why);
+    pending.add(index, item.known->plan, item.why);
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      std::vector<Sharding>& versions = versions_[op.operands[i].index];
-      const Sharding needed = canonical(module_.mesh, item.plan->operands[i]);
+      std::vector<std::size_t>& versions = versions_[op.operands[i].index];
+      const std::size_t needed = item.known->operands[i];
       if (std::find(versions.begin(), versions.end(), needed) == versions.end()) versions.push_back(needed);
     }
     for (std::size_t r = 0; r < op.results.size(); ++r) {
-      versions_[op.results[r].index] = {pending.asMade(op.results[r], item.plan->results[r])};
+      versions_[op.results[r].index] = {asMade(op.results[r], item.known->results[r], pending)};
     }
     if (op.results.size() == 1)
       isFree_[op.results[0].index] = isGenerator(op, *item.factors) && pending.of(op.results[0]).empty();
+  }
+
+  // Of tiles that are canonical: with what is pending, as the value is made.
+  std::size_t asMade(ValueId value, std::size_t tiles, const PendingReductions& pending) {
+    if (pending.of(value).empty() && shardings_.at(tiles).partial.empty()) return tiles;
+    return shardings_.of(pending.asMade(value, shardings_.at(tiles)));
+  }
+
+  // … and as ops read it.
+  std::size_t asRead(ValueId value, std::size_t tiles, const PendingReductions& pending) {
+    if (pending.of(value).empty()) return tiles;
+    return shardings_.of(pending.asRead(value, shardings_.at(tiles)));
   }
 
   // Ops whose elements follow from indices, or from one element, and that run on any tiles.
@@ -237,9 +219,9 @@ class FunctionPartitioner {
 
   std::string beginnings(const Op& op, const Planned& item) const {
     std::string letters;
-    for (std::size_t f = 0; f < item.plan->axes.size(); ++f) {
+    for (std::size_t f = 0; f < item.known->plan.axes.size(); ++f) {
       const Factor& factor = item.factors->factors[f];
-      if (item.plan->axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup))
+      if (item.known->plan.axes[f].empty() || (factor.kind != FactorKind::Reduce && factor.kind != FactorKind::Lookup))
         continue;
       letters += (letters.empty() ? "" : ", ") + factor.letter;
     }
@@ -252,10 +234,10 @@ class FunctionPartitioner {
   void write(const PendingReductions& pending) {
     std::vector<Op> ops = std::move(function_.ops);
     function_.ops.clear();
-    SpmdWriter writer(module_, function_, diag_, costs_, told_);
+    SpmdWriter writer(module_, function_, diag_, plans_.costs(), told_);
     for (const Argument& argument : function_.arguments) {
-      const Sharding sharding = pending.asMade(argument.value, versions_[argument.value.index].front());
-      writer.setMade(argument.value, sharding, Phase::Forward);
+      const std::size_t made = asMade(argument.value, versions_[argument.value.index].front(), pending);
+      writer.setMade(argument.value, shardings_.at(made), Phase::Forward);
     }
     for (std::size_t i = 0; i < ops.size(); ++i) writeOp(std::move(ops[i]), planned_[i], pending, writer);
     for (std::size_t r = 0; r < function_.results.size(); ++r) writeResult(r, pending, writer);
@@ -270,7 +252,7 @@ class FunctionPartitioner {
   }
 
   void writeOp(Op op, const Planned& item, const PendingReductions& pending, SpmdWriter& writer) {
-    const OpPlan& plan = *item.plan;
+    const OpPlan& plan = item.known->plan;
     const std::vector<ValueId> read = op.operands;
     const bool annotated = annotationOf(op) != nullptr;
     if (annotated && annotationOf(op)->stored) {
@@ -278,11 +260,16 @@ class FunctionPartitioner {
       return;
     }
     for (std::size_t i = 0; i < read.size(); ++i) {
-      const Sharding needed = plan.completes ? plan.operands[i] : pending.asRead(read[i], plan.operands[i]);
-      Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),
-                      annotated};
-      if (!annotated) request.asker = {i, &read, &op.results, item.factors.get(), &plan};
-      op.operands[i] = writer.obtain(read[i], canonical(module_.mesh, needed), request);
+      const std::size_t tiles = item.known->operands[i];
+      const Sharding& needed = shardings_.at(plan.completes ? tiles : asRead(read[i], tiles, pending));
+      if (const ValueId known = writer.find(read[i], needed); known.known()) {
+        op.operands[i] = known;
+      } else {
+        Request request{annotated ? "the annotation" : opName(op), op.range, op.phase, whyPending(pending, read[i]),
+                        annotated};
+        if (!annotated) request.asker = {i, &read, &op.results, item.factors.get(), &plan};
+        op.operands[i] = writer.obtain(read[i], needed, request);
+      }
       if (i < plan.madePartial.size() && !plan.madePartial[i].empty()) {
         op.operands[i] = makePartial(op, op.operands[i], plan.madePartial[i], writer);
       }
@@ -292,7 +279,8 @@ class FunctionPartitioner {
       return;
     }
     for (std::size_t r = 0; r < op.results.size(); ++r) {
-      writer.setMade(op.results[r], pending.asMade(op.results[r], plan.results[r]), op.phase);
+      const std::size_t made = asMade(op.results[r], item.known->results[r], pending);
+      writer.setMade(op.results[r], shardings_.at(made), op.phase);
     }
     if (isFree_[op.results[0].index]) writer.setGenerator(op.results[0], op);
     if (plan.exchange) {
@@ -349,27 +337,28 @@ class FunctionPartitioner {
   Function& function_;
   DiagSink& diag_;
   KnownPlans& plans_;
-  ReshardCosts& costs_;
+  ShardingNumbers& shardings_;
   AccumulatorShardings& accumulators_;
   ToldMoves& told_;
   std::vector<Sharding> resultsWanted_;
-  std::vector<Planned> planned_;                 // per op
-  std::deque<OpPlan> annotated_;                 // of annotations; addresses stay
-  std::vector<std::vector<Sharding>> versions_;  // per value, while planning: the shardings in which it will exist
+  static constexpr std::size_t kUnknown = SIZE_MAX;
+  std::vector<std::size_t> wanted_;                 // per value, once asked for
+  std::vector<Planned> planned_;                    // per op
+  std::deque<KnownPlan> annotated_;                 // of annotations; addresses stay
+  std::vector<std::vector<std::size_t>> versions_;  // per value, while planning: the shardings in which it will exist
   std::vector<bool> isFree_;
 };
 
 }  // namespace
 
 void partition(Module& module, PassContext& context) {
-  ReshardCosts costs(module.mesh);
-  KnownPlans plans;
+  KnownPlans plans(module.mesh);
   AccumulatorShardings accumulators;
   ToldMoves told;
   for (const bool finish : {false, true}) {  // the second half of a function takes the accumulators of the first
     for (Function& function : module.functions) {
       if ((function.stage == Stage::Finish) != finish) continue;
-      FunctionPartitioner(module, function, context.diag, plans, costs, accumulators, told).run();
+      FunctionPartitioner(module, function, context.diag, plans, accumulators, told).run();
     }
   }
 }

@@ -19,7 +19,8 @@ SpmdWriter::SpmdWriter(Module& module, Function& function, DiagSink& diag, Resha
 
 void SpmdWriter::setMade(ValueId value, const Sharding& sharding, Phase phase) {
   function_.value(value).sharding = sharding;
-  versions_[value.index] = {{value, sharding}};
+  versions_[value.index].clear();
+  versions_[value.index].push_back({value, sharding});
   phases_[value.index] = phase;
 }
 
@@ -38,10 +39,9 @@ ValueId SpmdWriter::newValue(Value like, const Sharding& sharding) {
 }
 
 void SpmdWriter::append(Op op) {
-  places_.emplace_back();
   placeOf_.resize(function_.values.size(), 0);
-  for (const ValueId result : op.results) placeOf_[result.index] = places_.size() - 1;
-  places_.back().push_back(std::move(op));
+  ops_.push_back(std::move(op));
+  for (const ValueId result : ops_.back().results) placeOf_[result.index] = ops_.size();
 }
 
 std::size_t SpmdWriter::placeOf(ValueId value) const {
@@ -52,14 +52,26 @@ void SpmdWriter::appendBehind(ValueId source, Op op) {
   const std::size_t place = placeOf(source);
   placeOf_.resize(function_.values.size(), 0);
   for (const ValueId result : op.results) placeOf_[result.index] = place;
-  places_[place].push_back(std::move(op));
+  behind_.push_back({place, std::move(op)});
 }
 
 void SpmdWriter::finish() {
-  for (std::vector<Op>& place : places_) {
-    for (Op& op : place) function_.ops.push_back(std::move(op));
+  std::stable_sort(behind_.begin(), behind_.end(), [](const Behind& a, const Behind& b) { return a.place < b.place; });
+  function_.ops.reserve(ops_.size() + behind_.size());
+  auto next = behind_.begin();
+  for (std::size_t place = 0; place <= ops_.size(); ++place) {
+    if (place > 0) function_.ops.push_back(std::move(ops_[place - 1]));
+    for (; next != behind_.end() && next->place == place; ++next) function_.ops.push_back(std::move(next->op));
   }
-  places_ = {{}};
+  ops_.clear();
+  behind_.clear();
+}
+
+ValueId SpmdWriter::find(ValueId value, const Sharding& sharding) const {
+  for (const Version& version : versions_[value.index]) {
+    if (version.sharding == sharding) return version.value;
+  }
+  return {};
 }
 
 ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Request& request) {
@@ -71,9 +83,7 @@ ValueId SpmdWriter::obtain(ValueId value, const Sharding& sharding, const Reques
     versions = {{obtain(read.kept, read.sharding, gather), read.sharding}};
   }
   GSHARD_CHECK(!versions.empty(), "`" + function_.value(value).name + "` is read before it is made");
-  for (const Version& version : versions) {
-    if (version.sharding == sharding) return version.value;
-  }
+  if (const ValueId known = find(value, sharding); known.known()) return known;
   if (generators_[value.index]) {
     Op op = *generators_[value.index];
     op.results = {newValue(function_.value(value), sharding)};

@@ -22,6 +22,8 @@ class SpmdWriter {
   // until then only the parts take memory.
   void setReadLater(ValueId value, ValueId kept, const Sharding& sharding);
 
+  // The value with this sharding if there is one by now, or an unknown id.
+  ValueId find(ValueId value, const Sharding& sharding) const;
   // The value with this sharding, made if there is none yet.
   ValueId obtain(ValueId value, const Sharding& sharding, const Request& request);
   // Appends an op; its results must have been given their shardings.
@@ -54,8 +56,14 @@ class SpmdWriter {
   std::vector<Phase> phases_;
   std::vector<std::optional<Op>> generators_;
   std::vector<std::optional<ReadLater>> readLater_;
-  // Ops by place: place 0 stands before all ops, place i + 1 begins with the i-th op that was appended.
-  std::vector<std::vector<Op>> places_{1};
+  // Ops by place: place 0 stands before all ops, place i + 1 begins with the i-th op that was appended and goes on with
+  // those put behind it.
+  struct Behind {
+    std::size_t place = 0;
+    Op op;
+  };
+  std::vector<Op> ops_;
+  std::vector<Behind> behind_;
   std::vector<std::size_t> placeOf_;  // per value of the SPMD form: where it is defined
 };
 
