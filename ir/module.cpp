@@ -81,20 +81,19 @@ void replaceUses(Function& function, ValueId from, ValueId to) {
 }
 
 void eraseUnused(Function& function) {
-  std::vector<bool> live(function.values.size(), false);
-  for (const Result& result : function.results) live[result.value.index] = true;
-  std::vector<bool> keep(function.ops.size(), false);
+  std::vector<std::uint8_t> live(function.values.size(), 0);  // bytes: bits would be slower to ask
+  for (const Result& result : function.results) live[result.value.index] = 1;
+  const auto isLive = [&](ValueId value) { return live[value.index] != 0; };
+  std::size_t kept = 0;
   for (std::size_t i = function.ops.size(); i-- > 0;) {
-    for (const ValueId result : function.ops[i].results) keep[i] = keep[i] || live[result.index];
-    if (!keep[i]) continue;
-    for (const ValueId operand : function.ops[i].operands) live[operand.index] = true;
+    const Op& op = function.ops[i];
+    if (std::none_of(op.results.begin(), op.results.end(), isLive)) continue;
+    for (const ValueId operand : op.operands) live[operand.index] = 1;
+    ++kept;
   }
-  if (std::find(keep.begin(), keep.end(), false) == keep.end()) return;
-  std::vector<Op> ops;
-  for (std::size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i]) ops.push_back(std::move(function.ops[i]));
-  }
-  function.ops = std::move(ops);
+  if (kept == function.ops.size()) return;
+  // In SSA order a value is live before the op that makes it is reached, or never.
+  std::erase_if(function.ops, [&](const Op& op) { return std::none_of(op.results.begin(), op.results.end(), isLive); });
 }
 
 namespace {
