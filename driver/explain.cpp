@@ -1,6 +1,7 @@
 // gshardc explain: per source line the values with their shardings, why they are split so, and the collectives with
 // reason, bytes and time. Everything is read from the SPMD module and its plan; nothing is estimated twice.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 
@@ -86,7 +87,7 @@ void Explanation::addValue(const Value& value) {
 namespace {
 
 std::string tenths(double number) {
-  return formatNumber(static_cast<double>(static_cast<std::int64_t>(number * 10 + 0.5)) / 10);
+  return formatNumber(std::floor(number * 10 + 0.5) / 10);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace gshard::sema {
 namespace {
 
 constexpr BuiltinRow kRows[] = {
-#define GSHARD_BUILTIN(name, builder, signature) {#name, signature, &builder},
+#define GSHARD_BUILTIN(name, builder, signature) {#name, signature, builder},
 #include "sema/builtins.def"
 #undef GSHARD_BUILTIN
 };

@@ -104,7 +104,7 @@ Datum Elaborator::evalCall(const ast::Call& call, SourceRange range, Scope& scop
   }
   if (const auto* builtin = callee.as<BuiltinRef>()) return callBuiltin(*builtin->row, std::move(arguments), range);
   if (const auto* function = callee.as<FunctionRef>()) return callFunction(*function, arguments, range);
-  if (const auto* model = callee.as<ModelRef>()) return instantiate(*model, std::move(arguments), range);
+  if (const auto* model = callee.as<ModelRef>()) return instantiate(*model, arguments, range);
   if (const auto* instance = callee.as<InstanceDatum>()) {
     const auto found = instance->instance->functions.find("call");
     if (found != instance->instance->functions.end()) {

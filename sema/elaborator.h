@@ -155,7 +155,7 @@ class Elaborator {
   void notSupported(SourceRange range, const std::string& what);
 
   // ---- models.cpp
-  Datum instantiate(const ModelRef& model, std::vector<CallArgument> arguments, SourceRange range);
+  Datum instantiate(const ModelRef& model, const std::vector<CallArgument>& arguments, SourceRange range);
   void addMembers(const ast::Block& block, Instance& instance, Scope& scope, const std::shared_ptr<Instance>& self);
   void addParameter(const ast::ParamDecl& decl, SourceRange range, Instance& instance, Scope& scope);
   void addState(const ast::StateDecl& decl, SourceRange range, Instance& instance, Scope& scope);

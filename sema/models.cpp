@@ -8,7 +8,7 @@
 
 namespace gshard::sema {
 
-Datum Elaborator::instantiate(const ModelRef& model, std::vector<CallArgument> arguments, SourceRange range) {
+Datum Elaborator::instantiate(const ModelRef& model, const std::vector<CallArgument>& arguments, SourceRange range) {
   const ast::ModelDecl& decl = *model.decl;
   const std::string& name = decl.name.text;
   if (!naming_) {

@@ -322,7 +322,7 @@ bool Elaborator::infer(const ast::Type& type, const Datum& value, const std::vec
   const auto* named = ast::as<ast::NamedType>(type);
   const auto* tensor = value.as<TensorDatum>();
   if (named == nullptr || tensor == nullptr) return true;
-  const auto bind = [&](const std::string& name, Datum found, const std::string& from) {
+  const auto bind = [&](const std::string& name, const Datum& found, const std::string& from) {
     const auto [known, isNew] = values.try_emplace(name, GenericValue{found, from});
     if (isNew) return true;
     Datum& before = known->second.value;

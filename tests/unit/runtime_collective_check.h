@@ -27,7 +27,8 @@ inline std::int64_t liveOf(std::int64_t size, int parts, int index) {
   return std::min(part, size - std::min(size, part * index));
 }
 
-inline Box boxOf(std::int64_t offset, std::vector<std::int64_t> extents, std::vector<std::int64_t> buffer) {
+inline Box boxOf(std::int64_t offset, const std::vector<std::int64_t>& extents,
+                 const std::vector<std::int64_t>& buffer) {
   return Box{offset, makeExtents(extents), denseStrides(makeExtents(buffer))};
 }
 
