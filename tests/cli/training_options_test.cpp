@@ -10,7 +10,7 @@
 namespace gshard::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -102,7 +102,7 @@ train loss with optim.adam(lr: 0.1) { clip_norm: limit, microbatches: 3 }
   const std::string source = scratch.write("blocks.gsd", text);
   const Outcome equal = gshardc({"verify", source, "-n", "1,2,3,4"});
   EXPECT_EQ(equal.code, 0) << equal.all();
-  EXPECT_TRUE(has(equal.out, "after 3 steps m.w")) << equal.out;
+  EXPECT_TRUE(contains(equal.out, "after 3 steps m.w")) << equal.out;
   text.replace(text.find(", microbatches: 3"), 17, "");
   const std::string whole = scratch.write("whole.gsd", text);
   std::vector<std::vector<double>> losses;
@@ -147,8 +147,8 @@ train loss with optim.sgd(lr: 0.05) { clip_norm: 1.0, precision: bf16 }
     ASSERT_EQ(outcome.code, 0) << outcome.all();
     losses.push_back(lossesOf(metrics));
     // What is trained is kept wide, whatever it is read as.
-    EXPECT_TRUE(has(readFile(kept + "/step-60.safetensors"), "F32"));
-    EXPECT_FALSE(has(readFile(kept + "/step-60.safetensors"), "\"F16\""));
+    EXPECT_TRUE(contains(readFile(kept + "/step-60.safetensors"), "F32"));
+    EXPECT_FALSE(contains(readFile(kept + "/step-60.safetensors"), "\"F16\""));
   }
   // The seeded data and parameters are the same; 8 and 11 bits follow 24 as far as they can.
   for (const std::vector<double>& each : losses) {
@@ -174,10 +174,10 @@ TEST(Precision, ResultsKeepTheirTypeInFiles) {
     EXPECT_EQ(found.at("result.1").values[1], INFINITY) << name;
     EXPECT_EQ(found.at("result.1").values[2], 4) << name;
   }
-  EXPECT_TRUE(has(readFile(scratch.file("out.safetensors")), "\"BF16\""));
-  EXPECT_TRUE(has(readFile(scratch.file("out.safetensors")), "\"F16\""));
-  EXPECT_TRUE(has(readFile(scratch.file("out.npz")), "'<f4'"));  // NumPy has no bf16
-  EXPECT_TRUE(has(readFile(scratch.file("out.npz")), "'<f2'"));
+  EXPECT_TRUE(contains(readFile(scratch.file("out.safetensors")), "\"BF16\""));
+  EXPECT_TRUE(contains(readFile(scratch.file("out.safetensors")), "\"F16\""));
+  EXPECT_TRUE(contains(readFile(scratch.file("out.npz")), "'<f4'"));  // NumPy has no bf16
+  EXPECT_TRUE(contains(readFile(scratch.file("out.npz")), "'<f2'"));
 }
 
 // Residual blocks of a width that makes activations large beside parameters.

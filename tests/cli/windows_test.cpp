@@ -13,7 +13,7 @@ namespace gshard::testing {
 namespace {
 
 // `keep` returns what it was fed; the loss falls when the letter that follows is learnt.
-constexpr const char* kProgram =
+constexpr const char* kWindows =
     "import nn\n"
     "import optim\n"
     "const batch = 6\n"
@@ -31,7 +31,7 @@ constexpr const char* kProgram =
 class Windows : public ::testing::Test {
  protected:
   Binary on(std::int64_t devices) {
-    const std::string source = scratch_.write("text.gsd", kProgram);
+    const std::string source = scratch_.write("text.gsd", kWindows);
     return compile(scratch_, source, "text" + std::to_string(devices), devices,
                    {"-w", "--devices", std::to_string(devices)});
   }

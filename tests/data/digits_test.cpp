@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kProgram = GSHARD_SOURCE_DIR "/examples/digits_mlp.gsd";
+const std::string kDigits = GSHARD_SOURCE_DIR "/examples/digits_mlp.gsd";
 constexpr std::int64_t kPixels = 64, kHidden = 256, kClasses = 10;
 constexpr double kRoundingOfLogits = 1e-4;
 
@@ -87,7 +87,7 @@ void trainOn(const std::string& csv, double accuracy) {
   ASSERT_EQ(table.shape[1], kPixels + 1);
   std::vector<Binary> binaries;
   for (const Mesh& mesh : kMeshes)
-    binaries.push_back(compile(scratch, kProgram, "digits" + std::to_string(mesh.devices), mesh.devices, mesh.options));
+    binaries.push_back(compile(scratch, kDigits, "digits" + std::to_string(mesh.devices), mesh.devices, mesh.options));
   const std::string checkpoint = scratch.file("on4");
   std::vector<double> oneDevice;
   for (const Binary& binary : binaries) {
@@ -132,7 +132,7 @@ TEST(Digits, Real) {
   trainOn(csv, 0.95);
   // Writers that it has not seen.
   const Scratch scratch;
-  const Binary binary = compile(scratch, kProgram, "digits", 4, {});
+  const Binary binary = compile(scratch, kDigits, "digits", 4, {});
   const Words seen = {"--input", "x=" + csv + "[:1500, 0:64]", "--input", "y=" + csv + "[:1500, 64]"};
   const Words unseen = {"--input", "x=" + csv + "[1500:, 0:64]", "--input", "y=" + csv + "[1500:, 64]"};
   EXPECT_EQ(start(binary, {"train", "-q", "--epochs", "10", "--checkpoint", scratch.file("seen")}, seen).code, 0);

@@ -76,7 +76,7 @@ void runDevice(gshard_test_run& run, gshard::LocalWorld& world, int rank, Device
 extern "C" {
 extern const void* const gshard_test_called[];
 const void* const gshard_test_called[] = {
-#define GSHARD_ADDRESS(function, result, parameters) reinterpret_cast<const void*>(&function),
+#define GSHARD_ADDRESS(function, result, parameters) reinterpret_cast<const void*>(&(function)),
     GSHARD_RT_FUNCTIONS(GSHARD_ADDRESS)
 #undef GSHARD_ADDRESS
         reinterpret_cast<const void*>(&gshard_rt_load),
