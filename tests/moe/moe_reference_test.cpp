@@ -56,8 +56,8 @@ TEST(MoeReference, GatingVectorByRandomAndThreshold) {
   expectRoutes(routed(kGating, {.capacity = 2}, {}, kUniform), 2, random);
   const auto kept = [](const GroupRoutes<double>& found) {
     Ints tokens;
-    for (int s = 0; s < 8; ++s) {
-      if (found.slot[static_cast<std::size_t>(2 * s + 1)] >= 0) tokens.push_back(s);
+    for (std::size_t s = 0; s < 8; ++s) {
+      if (found.slot[2 * s + 1] >= 0) tokens.push_back(static_cast<int>(s));
     }
     return tokens;
   };
