@@ -9,8 +9,6 @@
 
 namespace gshard {
 
-using llvm::Value;
-
 // ---- vectors
 
 VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, GemmElement element,
@@ -22,15 +20,15 @@ VectorBuilder::VectorBuilder(llvm::IRBuilder<>& builder, const Target& target, G
       elementType_(element == GemmElement::F32 ? builder.getFloatTy() : builder.getDoubleTy()),
       vectorType_(llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(lanes_))) {}
 
-Value* VectorBuilder::zero() const {
+llvm::Value* VectorBuilder::zero() const {
   return llvm::Constant::getNullValue(vectorType_);
 }
 
-Value* VectorBuilder::at(Value* base, std::int64_t index) {
+llvm::Value* VectorBuilder::at(llvm::Value* base, std::int64_t index) {
   return at(base, builder_.getInt64(static_cast<std::uint64_t>(index)));
 }
 
-Value* VectorBuilder::at(Value* base, Value* index) {
+llvm::Value* VectorBuilder::at(llvm::Value* base, llvm::Value* index) {
   return builder_.CreateInBoundsGEP(elementType_, base, index);
 }
 
@@ -40,19 +38,19 @@ llvm::Constant* VectorBuilder::mask(std::int64_t count) {
   return llvm::ConstantVector::get(bits);
 }
 
-Value* VectorBuilder::load(Value* address, std::int64_t count, bool aligned) {
+llvm::Value* VectorBuilder::load(llvm::Value* address, std::int64_t count, bool aligned) {
   const llvm::Align align(static_cast<std::uint64_t>(aligned ? lanes_ * bytes_ : bytes_));
   if (count >= lanes_) return builder_.CreateAlignedLoad(vectorType_, address, align);
   if (shape_.hasMaskedLoads) return builder_.CreateMaskedLoad(vectorType_, address, align, mask(count), zero());
   // Without masks a short vector is read in pieces, and widened with zeros.
   auto* shortType = llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(count));
-  Value* piece = builder_.CreateAlignedLoad(shortType, address, llvm::Align(static_cast<std::uint64_t>(bytes_)));
+  llvm::Value* piece = builder_.CreateAlignedLoad(shortType, address, llvm::Align(static_cast<std::uint64_t>(bytes_)));
   llvm::SmallVector<int, 16> lanes;
   for (std::int64_t lane = 0; lane < lanes_; ++lane) lanes.push_back(static_cast<int>(lane < count ? lane : count));
   return builder_.CreateShuffleVector(piece, llvm::Constant::getNullValue(shortType), lanes);
 }
 
-void VectorBuilder::store(Value* value, Value* address, std::int64_t count, bool aligned) {
+void VectorBuilder::store(llvm::Value* value, llvm::Value* address, std::int64_t count, bool aligned) {
   const llvm::Align align(static_cast<std::uint64_t>(aligned ? lanes_ * bytes_ : bytes_));
   if (count >= lanes_) {
     builder_.CreateAlignedStore(value, address, align);
@@ -66,19 +64,19 @@ void VectorBuilder::store(Value* value, Value* address, std::int64_t count, bool
   }
 }
 
-Value* VectorBuilder::loadElement(Value* address) {
+llvm::Value* VectorBuilder::loadElement(llvm::Value* address) {
   return builder_.CreateAlignedLoad(elementType_, address, llvm::Align(static_cast<std::uint64_t>(bytes_)));
 }
 
-void VectorBuilder::storeElement(Value* value, Value* address) {
+void VectorBuilder::storeElement(llvm::Value* value, llvm::Value* address) {
   builder_.CreateAlignedStore(value, address, llvm::Align(static_cast<std::uint64_t>(bytes_)));
 }
 
-Value* VectorBuilder::splat(Value* element) {
+llvm::Value* VectorBuilder::splat(llvm::Value* element) {
   return builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), element);
 }
 
-Value* VectorBuilder::multiplyAdd(Value* a, Value* b, Value* sum) {
+llvm::Value* VectorBuilder::multiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* sum) {
   if (shape_.hasFma) return builder_.CreateIntrinsic(vectorType_, llvm::Intrinsic::fma, {a, b, sum});
   return builder_.CreateFAdd(sum, builder_.CreateFMul(a, b));
 }
@@ -97,8 +95,8 @@ void keepLoop(llvm::IRBuilder<>& builder, llvm::BranchInst* branch) {
   branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
-void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, Value* count, std::int64_t step,
-              const std::function<void(Value*)>& body) {
+void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, llvm::Value* count, std::int64_t step,
+              const std::function<void(llvm::Value*)>& body) {
   llvm::Function* function = builder.GetInsertBlock()->getParent();
   llvm::LLVMContext& context = builder.getContext();
   llvm::BasicBlock* before = builder.GetInsertBlock();
@@ -109,7 +107,7 @@ void emitLoop(llvm::IRBuilder<>& builder, const std::string& name, Value* count,
   llvm::PHINode* index = builder.CreatePHI(builder.getInt64Ty(), 2);
   index->addIncoming(builder.getInt64(0), before);
   body(index);
-  Value* next = builder.CreateNSWAdd(index, builder.getInt64(static_cast<std::uint64_t>(step)));
+  llvm::Value* next = builder.CreateNSWAdd(index, builder.getInt64(static_cast<std::uint64_t>(step)));
   index->addIncoming(next, builder.GetInsertBlock());
   keepLoop(builder, builder.CreateCondBr(builder.CreateICmpSLT(next, count), loop, after));
   builder.SetInsertPoint(after);
@@ -131,9 +129,9 @@ static std::string symbolOf(const KernelShape& shape) {
 namespace {
 
 // Emits one kernel; the members are what its blocks share.
-class KernelEmitter {
+class MicrokernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const Target& target, const KernelShape& shape)
+  MicrokernelEmitter(llvm::Module& module, const Target& target, const KernelShape& shape)
       : builder_(module.getContext()), vectors_(builder_, target, shape.element), shape_(shape) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* integer = builder_.getInt64Ty();
@@ -157,12 +155,12 @@ class KernelEmitter {
     builder_.SetInsertPoint(entry);
     readStrides();
     placeRows();
-    const std::vector<Value*> initial = initialTile();
+    const std::vector<llvm::Value*> initial = initialTile();
     llvm::BasicBlock* start = builder_.GetInsertBlock();
     builder_.CreateCondBr(builder_.CreateICmpSGT(argument(0), builder_.getInt64(0)), loop, finish);
-    const std::vector<Value*> summed = emitSteps(start, loop, finish, initial);
+    const std::vector<llvm::Value*> summed = emitSteps(start, loop, finish, initial);
     builder_.SetInsertPoint(finish);
-    const std::vector<Value*> result = merge(start, initial, loop, summed);
+    const std::vector<llvm::Value*> result = merge(start, initial, loop, summed);
     // Read once more, so that the addresses of the tile are found again and hold no registers during the loop.
     strideCRow_ = readStride(3, /*again=*/true);
     storeTile(result);
@@ -175,26 +173,28 @@ class KernelEmitter {
   // addressing offers. One pointer per row would fill the registers.
   static constexpr std::int64_t kRowsPerPointer = 4;
 
-  Value* argument(unsigned index) { return function_->getArg(index); }
+  llvm::Value* argument(unsigned index) { return function_->getArg(index); }
   std::int64_t lanesOf(std::int64_t vector) const {
     return std::min(vectors_.lanes(), shape_.columns - vector * vectors_.lanes());
   }
   std::int64_t pointersA() const {
     return shape_.adjacentRows ? 1 : (shape_.height + kRowsPerPointer - 1) / kRowsPerPointer;
   }
-  Value* times(Value* value, std::int64_t factor) {
+  llvm::Value* times(llvm::Value* value, std::int64_t factor) {
     return factor == 1 ? value : builder_.CreateMul(value, builder_.getInt64(static_cast<std::uint64_t>(factor)));
   }
   // `bytes` after `base`.
-  Value* after(Value* base, Value* bytes) { return builder_.CreateInBoundsGEP(builder_.getInt8Ty(), base, bytes); }
+  llvm::Value* after(llvm::Value* base, llvm::Value* bytes) {
+    return builder_.CreateInBoundsGEP(builder_.getInt8Ty(), base, bytes);
+  }
 
-  Value* readStride(std::uint64_t index, bool again = false) {
+  llvm::Value* readStride(std::uint64_t index, bool again = false) {
     llvm::Type* integer = builder_.getInt64Ty();
     return builder_.CreateLoad(integer, builder_.CreateConstInBoundsGEP1_64(integer, argument(5), index), again);
   }
 
   void readStrides() {
-    Value* element = builder_.getInt64(static_cast<std::uint64_t>(vectors_.bytes()));
+    llvm::Value* element = builder_.getInt64(static_cast<std::uint64_t>(vectors_.bytes()));
     strideARow_ = shape_.adjacentRows ? element : readStride(0);
     strideAK_ = shape_.adjacentSteps ? element : readStride(1);
     strideBK_ = readStride(2);
@@ -208,9 +208,9 @@ class KernelEmitter {
       startsA_.push_back(i == 0 ? argument(1) : after(startsA_.back(), times(strideARow_, kRowsPerPointer)));
   }
 
-  std::vector<Value*> merge(llvm::BasicBlock* first, const std::vector<Value*>& firstValues, llvm::BasicBlock* second,
-                            const std::vector<Value*>& secondValues) {
-    std::vector<Value*> merged;
+  std::vector<llvm::Value*> merge(llvm::BasicBlock* first, const std::vector<llvm::Value*>& firstValues,
+                                  llvm::BasicBlock* second, const std::vector<llvm::Value*>& secondValues) {
+    std::vector<llvm::Value*> merged;
     for (std::size_t i = 0; i < firstValues.size(); ++i) {
       llvm::PHINode* phi = builder_.CreatePHI(vectors_.vectorType(), 2);
       phi->addIncoming(firstValues[i], first);
@@ -221,57 +221,57 @@ class KernelEmitter {
   }
 
   // Calls `visit` with the address and the lanes of every vector of the tile, row by row.
-  void forEachOfTile(const std::function<void(Value*, std::int64_t)>& visit) {
-    std::vector<Value*> offsets;
+  void forEachOfTile(const std::function<void(llvm::Value*, std::int64_t)>& visit) {
+    std::vector<llvm::Value*> offsets;
     for (std::int64_t i = 0; i < kRowsPerPointer; ++i) offsets.push_back(times(strideCRow_, i));
-    Value* pointer = argument(3);
+    llvm::Value* pointer = argument(3);
     for (std::int64_t i = 0; i < shape_.height; ++i) {
       const auto offset = static_cast<std::size_t>(i % kRowsPerPointer);
       if (i > 0 && offset == 0) pointer = after(pointer, times(strideCRow_, kRowsPerPointer));
-      Value* row = offset == 0 ? pointer : after(pointer, offsets[offset]);
+      llvm::Value* row = offset == 0 ? pointer : after(pointer, offsets[offset]);
       for (std::int64_t v = 0; v < vectorsPerRow_; ++v) visit(vectors_.at(row, v * vectors_.lanes()), lanesOf(v));
     }
   }
 
   // What is there if it is added to, else zeros. A branch, although it doubles every value of the tile: a load under a
   // false mask waits for memory all the same, and where the sum is short nothing hides that.
-  std::vector<Value*> initialTile() {
+  std::vector<llvm::Value*> initialTile() {
     llvm::BasicBlock* entry = builder_.GetInsertBlock();
     llvm::BasicBlock* read = llvm::BasicBlock::Create(builder_.getContext(), "read", function_, entry->getNextNode());
     llvm::BasicBlock* start = llvm::BasicBlock::Create(builder_.getContext(), "start", function_, read->getNextNode());
     builder_.CreateCondBr(builder_.CreateICmpNE(argument(4), builder_.getInt64(0)), read, start);
     builder_.SetInsertPoint(read);
-    std::vector<Value*> tile;
-    forEachOfTile([&](Value* address, std::int64_t lanes) { tile.push_back(vectors_.load(address, lanes)); });
+    std::vector<llvm::Value*> tile;
+    forEachOfTile([&](llvm::Value* address, std::int64_t lanes) { tile.push_back(vectors_.load(address, lanes)); });
     builder_.CreateBr(start);
     builder_.SetInsertPoint(start);
-    return merge(entry, std::vector<Value*>(tile.size(), vectors_.zero()), read, tile);
+    return merge(entry, std::vector<llvm::Value*>(tile.size(), vectors_.zero()), read, tile);
   }
 
-  void storeTile(const std::vector<Value*>& tile) {
+  void storeTile(const std::vector<llvm::Value*>& tile) {
     std::size_t next = 0;
-    forEachOfTile([&](Value* address, std::int64_t lanes) { vectors_.store(tile[next++], address, lanes); });
+    forEachOfTile([&](llvm::Value* address, std::int64_t lanes) { vectors_.store(tile[next++], address, lanes); });
   }
 
-  std::vector<Value*> emitSteps(llvm::BasicBlock* start, llvm::BasicBlock* loop, llvm::BasicBlock* finish,
-                                const std::vector<Value*>& initial) {
+  std::vector<llvm::Value*> emitSteps(llvm::BasicBlock* start, llvm::BasicBlock* loop, llvm::BasicBlock* finish,
+                                      const std::vector<llvm::Value*>& initial) {
     builder_.SetInsertPoint(loop);
     llvm::PHINode* left = builder_.CreatePHI(builder_.getInt64Ty(), 2);
     left->addIncoming(argument(0), start);
     llvm::PHINode* b = builder_.CreatePHI(builder_.getPtrTy(), 2);
     b->addIncoming(argument(2), start);
     std::vector<llvm::PHINode*> a, sums;
-    for (Value* pointer : startsA_) {
+    for (llvm::Value* pointer : startsA_) {
       a.push_back(builder_.CreatePHI(builder_.getPtrTy(), 2));
       a.back()->addIncoming(pointer, start);
     }
-    for (Value* value : initial) {
+    for (llvm::Value* value : initial) {
       sums.push_back(builder_.CreatePHI(vectors_.vectorType(), 2));
       sums.back()->addIncoming(value, start);
     }
-    const std::vector<Value*> summed = emitStep(a, b, sums);
+    const std::vector<llvm::Value*> summed = emitStep(a, b, sums);
     for (std::size_t i = 0; i < summed.size(); ++i) sums[i]->addIncoming(summed[i], loop);
-    Value* remaining = builder_.CreateNSWSub(left, builder_.getInt64(1));
+    llvm::Value* remaining = builder_.CreateNSWSub(left, builder_.getInt64(1));
     left->addIncoming(remaining, loop);
     for (llvm::PHINode* pointer : a) pointer->addIncoming(after(pointer, strideAK_), loop);
     b->addIncoming(after(b, strideBK_), loop);
@@ -281,35 +281,35 @@ class KernelEmitter {
     return summed;
   }
 
-  std::vector<Value*> emitStep(const std::vector<llvm::PHINode*>& a, Value* b,
-                               const std::vector<llvm::PHINode*>& sums) {
-    std::vector<Value*> columns, summed;
+  std::vector<llvm::Value*> emitStep(const std::vector<llvm::PHINode*>& a, llvm::Value* b,
+                                     const std::vector<llvm::PHINode*>& sums) {
+    std::vector<llvm::Value*> columns, summed;
     for (std::int64_t v = 0; v < vectorsPerRow_; ++v) {
       const std::int64_t lanes = shape_.wholeVectorsB ? vectors_.lanes() : lanesOf(v);
       columns.push_back(vectors_.load(vectors_.at(b, v * vectors_.lanes()), lanes));
     }
     if (shape_.prefetchB) prefetchNext(b);
     for (std::int64_t row = 0; row < shape_.height; ++row) {
-      Value* address = rowAddress(a, row);
-      Value* factor = vectors_.splat(vectors_.loadElement(address));
-      for (Value* column : columns) summed.push_back(vectors_.multiplyAdd(factor, column, sums[summed.size()]));
+      llvm::Value* address = rowAddress(a, row);
+      llvm::Value* factor = vectors_.splat(vectors_.loadElement(address));
+      for (llvm::Value* column : columns) summed.push_back(vectors_.multiplyAdd(factor, column, sums[summed.size()]));
     }
     return summed;
   }
 
-  Value* rowAddress(const std::vector<llvm::PHINode*>& a, std::int64_t row) {
+  llvm::Value* rowAddress(const std::vector<llvm::PHINode*>& a, std::int64_t row) {
     if (shape_.adjacentRows) return vectors_.at(a[0], row);
-    Value* pointer = a[static_cast<std::size_t>(row / kRowsPerPointer)];
+    llvm::Value* pointer = a[static_cast<std::size_t>(row / kRowsPerPointer)];
     const auto offset = static_cast<std::size_t>(row % kRowsPerPointer);
     return offset == 0 ? pointer : after(pointer, rowOffsets_[offset]);
   }
 
   // The next columns of the same row of B, one cache line at a time.
-  void prefetchNext(Value* b) {
+  void prefetchNext(llvm::Value* b) {
     const std::int64_t line = 64 / vectors_.bytes();
     for (std::int64_t offset = 0; offset < shape_.columns; offset += line) {
-      Value* address = builder_.CreateGEP(vectors_.elementType(), b,
-                                          builder_.getInt64(static_cast<std::uint64_t>(shape_.columns + offset)));
+      llvm::Value* address = builder_.CreateGEP(vectors_.elementType(), b,
+                                                builder_.getInt64(static_cast<std::uint64_t>(shape_.columns + offset)));
       builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                                {address, builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
     }
@@ -320,16 +320,16 @@ class KernelEmitter {
   const KernelShape shape_;
   llvm::Function* function_ = nullptr;
   std::int64_t vectorsPerRow_ = 1;
-  Value *strideARow_ = nullptr, *strideAK_ = nullptr, *strideBK_ = nullptr, *strideCRow_ = nullptr;  // bytes
-  std::vector<Value*> rowOffsets_;  // of the rows that share a pointer, bytes
-  std::vector<Value*> startsA_;     // one per pointer
+  llvm::Value *strideARow_ = nullptr, *strideAK_ = nullptr, *strideBK_ = nullptr, *strideCRow_ = nullptr;  // bytes
+  std::vector<llvm::Value*> rowOffsets_;  // of the rows that share a pointer, bytes
+  std::vector<llvm::Value*> startsA_;     // one per pointer
 };
 
 }  // namespace
 
 llvm::Function* gemmKernel(llvm::Module& module, const Target& target, const KernelShape& shape) {
   if (llvm::Function* known = module.getFunction(symbolOf(shape))) return known;
-  return KernelEmitter(module, target, shape).emit();
+  return MicrokernelEmitter(module, target, shape).emit();
 }
 
 }  // namespace gshard

@@ -10,8 +10,6 @@
 
 namespace gshard {
 
-using llvm::Value;
-
 static const char* nameOf(PackMethod method) {
   switch (method) {
     case PackMethod::Copy:
@@ -47,17 +45,21 @@ class SourceReader {
 
   std::int64_t bytes() const { return isWide_ ? vectors_.bytes() : 2; }
 
-  Value* at(Value* base, Value* index) { return builder_.CreateInBoundsGEP(elementType_, base, index); }
-  Value* at(Value* base, std::int64_t index) { return at(base, builder_.getInt64(static_cast<std::uint64_t>(index))); }
+  llvm::Value* at(llvm::Value* base, llvm::Value* index) {
+    return builder_.CreateInBoundsGEP(elementType_, base, index);
+  }
+  llvm::Value* at(llvm::Value* base, std::int64_t index) {
+    return at(base, builder_.getInt64(static_cast<std::uint64_t>(index)));
+  }
   // May lie beyond the operand: for prefetching.
-  Value* beyond(Value* base, Value* index) { return builder_.CreateGEP(elementType_, base, index); }
+  llvm::Value* beyond(llvm::Value* base, llvm::Value* index) { return builder_.CreateGEP(elementType_, base, index); }
 
   // The first `count` lanes; the others are zero.
-  Value* load(Value* address, std::int64_t count) {
+  llvm::Value* load(llvm::Value* address, std::int64_t count) {
     if (isWide_) return vectors_.load(address, count);
     const std::int64_t read = std::min(count, vectors_.lanes());
     auto* type = llvm::FixedVectorType::get(elementType_, static_cast<unsigned>(read));
-    Value* raw = builder_.CreateAlignedLoad(type, address, llvm::Align(2));
+    llvm::Value* raw = builder_.CreateAlignedLoad(type, address, llvm::Align(2));
     if (read < vectors_.lanes()) {
       llvm::SmallVector<int, 16> lanes;
       for (std::int64_t lane = 0; lane < vectors_.lanes(); ++lane) {
@@ -67,7 +69,7 @@ class SourceReader {
     }
     return fromMemory(builder_, shape_, dtype_, raw);
   }
-  Value* loadElement(Value* address) {
+  llvm::Value* loadElement(llvm::Value* address) {
     if (isWide_) return vectors_.loadElement(address);
     return fromMemory(builder_, shape_, dtype_, builder_.CreateAlignedLoad(elementType_, address, llvm::Align(2)));
   }
@@ -111,11 +113,12 @@ class PackEmitter {
         emitCopies(function_->getArg(1));
         break;
       case PackMethod::Transpose:
-        emitLoop(builder_, "panels", function_->getArg(1), 1, [&](Value* panel) { transposePanel(panel); });
+        emitLoop(builder_, "panels", function_->getArg(1), 1, [&](llvm::Value* panel) { transposePanel(panel); });
         break;
       case PackMethod::Gather:
-        emitLoop(builder_, "panels", function_->getArg(1), 1,
-                 [&](Value* panel) { gatherSteps(sourcePanel(panel), packedPanel(panel), builder_.getInt64(0)); });
+        emitLoop(builder_, "panels", function_->getArg(1), 1, [&](llvm::Value* panel) {
+          gatherSteps(sourcePanel(panel), packedPanel(panel), builder_.getInt64(0));
+        });
         break;
     }
     builder_.CreateRetVoid();
@@ -127,38 +130,38 @@ class PackEmitter {
   static constexpr std::int64_t kPrefetchSteps = 16;
   static constexpr std::int64_t kPrefetchLines = 2;
 
-  Value* constant(std::int64_t value) { return builder_.getInt64(static_cast<std::uint64_t>(value)); }
+  llvm::Value* constant(std::int64_t value) { return builder_.getInt64(static_cast<std::uint64_t>(value)); }
 
-  Value* times(Value* value, std::int64_t factor) { return builder_.CreateMul(value, constant(factor)); }
+  llvm::Value* times(llvm::Value* value, std::int64_t factor) { return builder_.CreateMul(value, constant(factor)); }
 
-  Value* sourcePanel(Value* panel) {
+  llvm::Value* sourcePanel(llvm::Value* panel) {
     return source_.at(function_->getArg(2), builder_.CreateMul(times(panel, shape_.lines), strideLine_));
   }
-  Value* packedPanel(Value* panel) {
+  llvm::Value* packedPanel(llvm::Value* panel) {
     return vectors_.at(function_->getArg(3), builder_.CreateMul(panel, times(steps_, shape_.padded)));
   }
 
   // Lines are adjacent: whole vectors of them, step by step. Several panels at once: longer runs of each source row,
   // fewer pages in flight.
-  void emitCopies(Value* panels) {
+  void emitCopies(llvm::Value* panels) {
     const std::int64_t group = shape_.lines >= 16 ? 4 : shape_.lines >= 8 ? 8 : 16;
-    Value* grouped = builder_.CreateAnd(panels, constant(-group));
-    emitLoop(builder_, "groups", grouped, group, [&](Value* panel) { copyPanels(panel, group); });
-    Value* rest = builder_.CreateSub(panels, grouped);
-    emitLoop(builder_, "panels", rest, 1, [&](Value* i) { copyPanels(builder_.CreateAdd(grouped, i), 1); });
+    llvm::Value* grouped = builder_.CreateAnd(panels, constant(-group));
+    emitLoop(builder_, "groups", grouped, group, [&](llvm::Value* panel) { copyPanels(panel, group); });
+    llvm::Value* rest = builder_.CreateSub(panels, grouped);
+    emitLoop(builder_, "panels", rest, 1, [&](llvm::Value* i) { copyPanels(builder_.CreateAdd(grouped, i), 1); });
   }
 
-  void copyPanels(Value* panel, std::int64_t count) {
-    Value* source = source_.at(function_->getArg(2), times(panel, shape_.lines));
-    Value* packed = packedPanel(panel);
-    Value* panelSize = times(steps_, shape_.padded);
-    emitLoop(builder_, "copy", steps_, 1, [&](Value* k) {
-      Value* row = source_.at(source, builder_.CreateMul(k, strideK_));
+  void copyPanels(llvm::Value* panel, std::int64_t count) {
+    llvm::Value* source = source_.at(function_->getArg(2), times(panel, shape_.lines));
+    llvm::Value* packed = packedPanel(panel);
+    llvm::Value* panelSize = times(steps_, shape_.padded);
+    emitLoop(builder_, "copy", steps_, 1, [&](llvm::Value* k) {
+      llvm::Value* row = source_.at(source, builder_.CreateMul(k, strideK_));
       if (count > 1) prefetchRow(row, count * shape_.lines);
-      Value* target = vectors_.at(packed, times(k, shape_.padded));
-      emitLoop(builder_, "member", constant(count), 1, [&](Value* member) {
-        Value* from = source_.at(row, times(member, shape_.lines));
-        Value* to = vectors_.at(target, builder_.CreateMul(member, panelSize));
+      llvm::Value* target = vectors_.at(packed, times(k, shape_.padded));
+      emitLoop(builder_, "member", constant(count), 1, [&](llvm::Value* member) {
+        llvm::Value* from = source_.at(row, times(member, shape_.lines));
+        llvm::Value* to = vectors_.at(target, builder_.CreateMul(member, panelSize));
         for (std::int64_t line = 0; line < shape_.lines; line += vectors_.lanes()) {
           vectors_.store(source_.load(source_.at(from, line), shape_.lines - line), vectors_.at(to, line),
                          shape_.padded - line, shape_.aligned);
@@ -167,28 +170,28 @@ class PackEmitter {
     });
   }
 
-  void prefetchRow(Value* row, std::int64_t elements) {
-    Value* ahead = source_.beyond(row, times(strideK_, kPrefetchSteps));
+  void prefetchRow(llvm::Value* row, std::int64_t elements) {
+    llvm::Value* ahead = source_.beyond(row, times(strideK_, kPrefetchSteps));
     for (std::int64_t offset = 0; offset < elements; offset += 64 / source_.bytes()) prefetch(ahead, offset);
   }
 
   // May lie beyond the operand: a prefetch reads nothing.
-  void prefetch(Value* row, std::int64_t offset) {
-    Value* address = source_.beyond(row, constant(offset));
+  void prefetch(llvm::Value* row, std::int64_t offset) {
+    llvm::Value* address = source_.beyond(row, constant(offset));
     builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                              {address, builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});
   }
 
   // Steps are adjacent: squares of lanes x lanes are transposed in registers, steps that fill none are gathered.
-  void transposePanel(Value* panel) {
-    Value* source = sourcePanel(panel);
-    Value* packed = packedPanel(panel);
-    Value* whole = builder_.CreateAnd(steps_, constant(-vectors_.lanes()));
+  void transposePanel(llvm::Value* panel) {
+    llvm::Value* source = sourcePanel(panel);
+    llvm::Value* packed = packedPanel(panel);
+    llvm::Value* whole = builder_.CreateAnd(steps_, constant(-vectors_.lanes()));
     const std::int64_t wholeLines = shape_.lines / vectors_.lanes() * vectors_.lanes();
-    emitLoop(builder_, "squares", whole, vectors_.lanes(), [&](Value* k) {
-      Value* from = source_.at(source, k);
-      Value* target = vectors_.at(packed, times(k, shape_.padded));
-      emitLoop(builder_, "lines", constant(wholeLines), vectors_.lanes(), [&](Value* line) {
+    emitLoop(builder_, "squares", whole, vectors_.lanes(), [&](llvm::Value* k) {
+      llvm::Value* from = source_.at(source, k);
+      llvm::Value* target = vectors_.at(packed, times(k, shape_.padded));
+      emitLoop(builder_, "lines", constant(wholeLines), vectors_.lanes(), [&](llvm::Value* line) {
         transposeSquare(source_.at(from, builder_.CreateMul(line, strideLine_)), vectors_.at(target, line),
                         vectors_.lanes(), vectors_.lanes());
       });
@@ -200,10 +203,10 @@ class PackEmitter {
     gatherSteps(source, packed, whole);
   }
 
-  void transposeSquare(Value* source, Value* target, std::int64_t lines, std::int64_t padded) {
-    std::vector<Value*> rows;
+  void transposeSquare(llvm::Value* source, llvm::Value* target, std::int64_t lines, std::int64_t padded) {
+    std::vector<llvm::Value*> rows;
     for (std::int64_t i = 0; i < vectors_.lanes(); ++i) {
-      Value* row = source_.at(source, times(strideLine_, i));
+      llvm::Value* row = source_.at(source, times(strideLine_, i));
       if (i < lines) prefetch(row, kPrefetchLines * 64 / source_.bytes());
       rows.push_back(i < lines ? source_.load(row, vectors_.lanes()) : vectors_.zero());
     }
@@ -214,7 +217,7 @@ class PackEmitter {
   }
 
   // Swaps the off-diagonal halves of ever larger squares (Eklundh, 1972).
-  void transpose(std::vector<Value*>& rows) {
+  void transpose(std::vector<llvm::Value*>& rows) {
     const std::int64_t lanes = vectors_.lanes();
     for (std::int64_t half = lanes / 2; half >= 1; half /= 2) {
       llvm::SmallVector<int, 16> low, high;
@@ -225,9 +228,9 @@ class PackEmitter {
       }
       for (std::int64_t i = 0; i < lanes; ++i) {
         if (i & half) continue;
-        Value*& first = rows[static_cast<std::size_t>(i)];
-        Value*& second = rows[static_cast<std::size_t>(i + half)];
-        Value* newFirst = builder_.CreateShuffleVector(first, second, low);
+        llvm::Value*& first = rows[static_cast<std::size_t>(i)];
+        llvm::Value*& second = rows[static_cast<std::size_t>(i + half)];
+        llvm::Value* newFirst = builder_.CreateShuffleVector(first, second, low);
         second = builder_.CreateShuffleVector(first, second, high);
         first = newFirst;
       }
@@ -235,13 +238,13 @@ class PackEmitter {
   }
 
   // Element by element, for strides that no vector load fits, from step `begin` on.
-  void gatherSteps(Value* source, Value* packed, Value* begin) {
-    emitLoop(builder_, "gather", builder_.CreateSub(steps_, begin), 1, [&](Value* i) {
-      Value* k = builder_.CreateAdd(begin, i);
-      Value* step = source_.at(source, builder_.CreateMul(k, strideK_));
-      Value* target = vectors_.at(packed, times(k, shape_.padded));
-      emitLoop(builder_, "lines", constant(shape_.lines), 1, [&](Value* line) {
-        Value* element = source_.loadElement(source_.at(step, builder_.CreateMul(line, strideLine_)));
+  void gatherSteps(llvm::Value* source, llvm::Value* packed, llvm::Value* begin) {
+    emitLoop(builder_, "gather", builder_.CreateSub(steps_, begin), 1, [&](llvm::Value* i) {
+      llvm::Value* k = builder_.CreateAdd(begin, i);
+      llvm::Value* step = source_.at(source, builder_.CreateMul(k, strideK_));
+      llvm::Value* target = vectors_.at(packed, times(k, shape_.padded));
+      emitLoop(builder_, "lines", constant(shape_.lines), 1, [&](llvm::Value* line) {
+        llvm::Value* element = source_.loadElement(source_.at(step, builder_.CreateMul(line, strideLine_)));
         vectors_.storeElement(element, vectors_.at(target, line));
       });
       for (std::int64_t line = shape_.lines; line < shape_.padded; ++line) {
@@ -255,9 +258,9 @@ class PackEmitter {
   SourceReader source_;
   const PackShape shape_;
   llvm::Function* function_ = nullptr;
-  Value* steps_ = nullptr;
-  Value* strideLine_ = nullptr;
-  Value* strideK_ = nullptr;
+  llvm::Value* steps_ = nullptr;
+  llvm::Value* strideLine_ = nullptr;
+  llvm::Value* strideK_ = nullptr;
 };
 
 }  // namespace

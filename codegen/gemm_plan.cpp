@@ -163,13 +163,15 @@ static void exchangeIfTransposed(std::int64_t lanes, GemmPlan& plan) {
 
 // ---- tile and blocks
 
-struct Tile {
+namespace {
+struct RegisterTile {
   std::int64_t height, vectors;
 };
+}  // namespace
 
 // The tallest tile of so many vectors: sums, vectors of B and one broadcast (two values without FMA, where the product
 // needs a register of its own) fit the registers.
-static Tile tallest(std::int64_t vectors, const TargetShape& shape) {
+static RegisterTile tallest(std::int64_t vectors, const TargetShape& shape) {
   constexpr std::int64_t kMostRows = 24;  // beyond, code grows and nothing gets faster
   const std::int64_t spare = shape.hasFma ? 1 : 2;
   return {std::clamp<std::int64_t>((shape.vectorRegisters - spare - vectors) / vectors, 1, kMostRows), vectors};
@@ -191,7 +193,7 @@ static std::int64_t stepCost(std::int64_t height, std::int64_t vectors) {
   return std::max<std::int64_t>({height * vectors, height + vectors, 8});
 }
 
-static std::int64_t tileCost(std::int64_t rows, std::int64_t vectorsN, const Tile& tile) {
+static std::int64_t tileCost(std::int64_t rows, std::int64_t vectorsN, const RegisterTile& tile) {
   const Panels panels = balancedPanels(rows, tile.height);
   const std::int64_t whole = vectorsN / tile.vectors, rest = vectorsN % tile.vectors;
   const auto cost = [&](std::int64_t height) {
@@ -204,10 +206,10 @@ static constexpr std::int64_t kSkinnyPanels = 2;  // so few readings of B never 
 
 // Better of two tiles of equal cost: one that leaves B in place, then most sums in flight, then B read less often, then
 // fewest loads.
-static bool isBetter(const Tile& tile, const Tile& other, std::int64_t rows) {
-  const auto panels = [rows](const Tile& each) { return ceilDiv(rows, each.height); };
-  const auto skinny = [&](const Tile& each) { return panels(each) <= kSkinnyPanels; };
-  const auto sums = [&](const Tile& each) {
+static bool isBetter(const RegisterTile& tile, const RegisterTile& other, std::int64_t rows) {
+  const auto panels = [rows](const RegisterTile& each) { return ceilDiv(rows, each.height); };
+  const auto skinny = [&](const RegisterTile& each) { return panels(each) <= kSkinnyPanels; };
+  const auto sums = [&](const RegisterTile& each) {
     return each.vectors * (skinny(each) ? balancedPanels(rows, each.height).height : each.height);
   };
   if (skinny(tile) != skinny(other)) return skinny(tile);
@@ -218,15 +220,15 @@ static bool isBetter(const Tile& tile, const Tile& other, std::int64_t rows) {
 
 // Of the tiles that fit the registers, the cheapest; those within 2% count as equal. Large products get 14 x 2 at 32
 // registers, 4 x 3 at 16 (toolchain.md, section 4); few rows or columns give other shapes.
-static Tile chooseTile(std::int64_t rows, std::int64_t vectorsN, const TargetShape& shape) {
+static RegisterTile chooseTile(std::int64_t rows, std::int64_t vectorsN, const TargetShape& shape) {
   const std::int64_t mostVectors = std::clamp<std::int64_t>(vectorsN, 1, 6);
   std::int64_t least = tileCost(rows, vectorsN, tallest(1, shape));
   for (std::int64_t vectors = 2; vectors <= mostVectors; ++vectors) {
     least = std::min(least, tileCost(rows, vectorsN, tallest(vectors, shape)));
   }
-  Tile best{1, 1};
+  RegisterTile best{1, 1};
   for (std::int64_t vectors = 1; vectors <= mostVectors; ++vectors) {
-    const Tile tile = tallest(vectors, shape);
+    const RegisterTile tile = tallest(vectors, shape);
     if (50 * tileCost(rows, vectorsN, tile) <= 51 * least && isBetter(tile, best, rows)) best = tile;
   }
   return best;
@@ -255,7 +257,7 @@ static constexpr std::int64_t kBlockBytesPackedA = 4 * 1024 * 1024;
 static void shapePanels(const TargetShape& shape, GemmPlan& plan) {
   const std::int64_t bytes = elementBytes(plan.element);
   plan.vectorLanes = shape.lanes(bytes);
-  Tile tile = chooseTile(plan.m.size, ceilDiv(plan.n.size, plan.vectorLanes), shape);
+  RegisterTile tile = chooseTile(plan.m.size, ceilDiv(plan.n.size, plan.vectorLanes), shape);
   if (plan.scatterC && plan.k.strideA == 1) {
     while (tile.height > kLeastHeight && linesPerSet(tile.height, plan.m.strideA * bytes) > kLinesPerSet) --tile.height;
   }

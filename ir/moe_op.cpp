@@ -79,13 +79,14 @@ SlotFactors slotFactors(const OpView& op, FactorBuilder& factors) {
   return {route.groups, route.tokens, width};
 }
 
-std::optional<Slot> slotOf(const OpView& op, const EvalFrame& frame, std::int64_t g, std::int64_t s, std::int64_t j) {
+std::optional<ExpertSlot> slotOf(const OpView& op, const EvalFrame& frame, std::int64_t g, std::int64_t s,
+                                 std::int64_t j) {
   const RouteSizes sizes = routeSizes(op);
   const auto at = [&](std::size_t operand) {
     const Tensor& tensor = frame.in(operand);
     return tensor.ints[static_cast<std::size_t>(placeOf({g, s, j}, tensor, frame.operandTiles[operand]))];
   };
-  const Slot slot{at(kExpertOperand), at(kSlotOperand)};
+  const ExpertSlot slot{at(kExpertOperand), at(kSlotOperand)};
   const bool isKept = slot.expert >= 0 && slot.expert < sizes.experts && slot.slot >= 0 && slot.slot < sizes.capacity;
   return isKept ? std::optional(slot) : std::nullopt;
 }

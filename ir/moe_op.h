@@ -36,10 +36,11 @@ SlotFactors slotFactors(const OpView& op, FactorBuilder& factors);
 bool checkNumbers(const OpView& op, DiagSink& diag);  // operand 0 is not of bools; reports
 
 // Where choice (g, s, j), global indices, lies among the slots; nothing when it is dropped.
-struct Slot {
+struct ExpertSlot {
   std::int64_t expert = 0, slot = 0;
 };
-std::optional<Slot> slotOf(const OpView& op, const EvalFrame& frame, std::int64_t g, std::int64_t s, std::int64_t j);
+std::optional<ExpertSlot> slotOf(const OpView& op, const EvalFrame& frame, std::int64_t g, std::int64_t s,
+                                 std::int64_t j);
 bool isInside(const std::vector<Tile>& tiles, const Index& global);
 
 }  // namespace gshard

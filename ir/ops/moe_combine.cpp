@@ -56,7 +56,7 @@ static void evaluateMoeCombine(const OpView& op, EvalFrame& frame) {
     Number sum;
     bool isFirst = true;
     for (std::int64_t j = 0; j < sizes.choices; ++j) {
-      const std::optional<Slot> slot = slotOf(op, frame, at[0], at[1], j);
+      const std::optional<ExpertSlot> slot = slotOf(op, frame, at[0], at[1], j);
       if (!slot) continue;
       if (isFirst) sum = identityOf(Reduction::Sum, dtype);
       isFirst = false;

@@ -39,7 +39,7 @@ static void evaluateMoeGather(const OpView& op, EvalFrame& frame) {
   forEachIndex(liveSizes(frame.resultTiles[0]), [&](const Index& local) {
     const Index at = toGlobal(local, frame.resultTiles[0]);  // group, token, choice, column
     const std::int64_t place = flatOf(local, frame.out().type.shape);
-    const std::optional<Slot> slot = slotOf(op, frame, at[0], at[1], at[2]);
+    const std::optional<ExpertSlot> slot = slotOf(op, frame, at[0], at[1], at[2]);
     if (!slot) {
       storeNumber(frame.out(), place, Number{});
       return;

@@ -8,13 +8,6 @@
 namespace gshard::testing_codegen {
 namespace {
 
-std::vector<Tensor> drawAll(const Function& function) {
-  std::vector<Tensor> tensors;
-  for (const Argument& argument : function.arguments)
-    tensors.push_back(drawTensor(function.type(argument.value), -2, 2, 1 + tensors.size()));
-  return tensors;
-}
-
 // CPUs that this machine can play.
 std::vector<std::string> cpus() {
 #if defined(__x86_64__)

@@ -332,6 +332,13 @@ Tensor drawTensor(const Type& type, double low, double high, std::uint64_t seed)
   return tensor;
 }
 
+std::vector<Tensor> drawAll(const Function& function, double low, double high) {
+  std::vector<Tensor> tensors;
+  for (const Argument& argument : function.arguments)
+    tensors.push_back(drawTensor(function.type(argument.value), low, high, 7 + tensors.size()));
+  return tensors;
+}
+
 void expectLikeEvaluator(const Module& module, const std::string& name, const std::vector<Tensor>& arguments,
                          double tolerance, const RunOptions& options, const CodegenOptions& codegen) {
   const std::unique_ptr<Compiled> compiled = Compiled::compile(module, codegen);

@@ -56,6 +56,8 @@ std::unique_ptr<Module> moduleOf(const std::string& text);
 // The first difference in words; tolerance relative to the largest magnitude, 0: same bits.
 std::string difference(const Tensor& actual, const Tensor& expected, double tolerance);
 Tensor drawTensor(const Type& type, double low, double high, std::uint64_t seed);
+// One for each argument of the function.
+std::vector<Tensor> drawAll(const Function& function, double low = -2, double high = 2);
 // Runs a function of a compiled module and of the evaluator and compares all results.
 void expectLikeEvaluator(const Compiled& compiled, const Module& module, const std::string& function,
                          const std::vector<Tensor>& arguments, double tolerance, const RunOptions& options = {});

@@ -61,13 +61,6 @@ Names repeatedIn(const Module& module) {
   return names;
 }
 
-std::vector<Tensor> drawAll(const Function& function) {
-  std::vector<Tensor> tensors;
-  for (const Argument& argument : function.arguments)
-    tensors.push_back(drawTensor(function.type(argument.value), 1, 2, 7 + tensors.size()));
-  return tensors;
-}
-
 // A product, a gate as in gelu, a product, and the way back.
 const char* const kGate = R"(module m
 mesh [a: 1]
@@ -100,7 +93,7 @@ TEST(Recompute, MapsOfWhatIsKeptAnyway) {
   const auto plain = Compiled::compile(*module, unfused);
   ASSERT_NE(plain, nullptr);
   EXPECT_LT(compiled->result().arenaBytes, plain->result().arenaBytes);
-  const std::vector<Tensor> arguments = drawAll(module->functions[0]);
+  const std::vector<Tensor> arguments = drawAll(module->functions[0], 1, 2);
   const RunResult one = compiled->run("f", arguments), other = plain->run("f", arguments);
   ASSERT_EQ(one.results.size(), 3u);
   ASSERT_EQ(other.results.size(), 3u);
@@ -127,7 +120,7 @@ func @f(%x: f32[40, 30], %w: f32[30, 50]) -> (f32[50], f32[50]) {
 )");
   ASSERT_NE(module, nullptr);
   EXPECT_EQ(repeatedIn(*module), (Names{"a", "b"}));
-  expectLikeEvaluator(*module, "f", drawAll(module->functions[0]), 1e-5);
+  expectLikeEvaluator(*module, "f", drawAll(module->functions[0], 1, 2), 1e-5);
 }
 
 TEST(Recompute, ThroughViewsButNotThroughSumsAndSmallValuesAreKept) {
@@ -152,7 +145,7 @@ func @f(%x: f32[40, 256], %w: f32[256, 256]) -> (f32[40, 256], f32[256]) {
   const Names names = repeatedIn(*module);
   EXPECT_EQ(std::count(names.begin(), names.end(), "m"), 0);
   EXPECT_EQ(std::count(names.begin(), names.end(), "s"), 0);
-  expectLikeEvaluator(*module, "f", drawAll(module->functions[0]), 1e-5);
+  expectLikeEvaluator(*module, "f", drawAll(module->functions[0], 1, 2), 1e-5);
 }
 
 TEST(Recompute, NothingThatMayFailAndNothingWithoutABackwardPass) {

@@ -19,13 +19,6 @@ std::vector<std::string> stepsOf(const CodegenResult& result, const std::string&
   return texts;
 }
 
-std::vector<Tensor> drawAll(const Function& function, double low = -2, double high = 2) {
-  std::vector<Tensor> tensors;
-  for (const Argument& argument : function.arguments)
-    tensors.push_back(drawTensor(function.type(argument.value), low, high, 7 + tensors.size()));
-  return tensors;
-}
-
 const char* const kAdam = R"(module adam
 mesh [a: 1]
 param w: f32[33, 7]

@@ -10,7 +10,7 @@ namespace gshard {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
+const double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 double real(ScalarFn fn, std::vector<double> operands, DType dtype = DType::F32) {
   std::vector<ScalarNumber> numbers;
@@ -68,13 +68,13 @@ TEST(ScalarFunctions, EveryAcceptedDtypeHasAValue) {
 }
 
 TEST(ScalarFunctions, ExtremesFollowIeee) {
-  EXPECT_TRUE(std::isnan(real(ScalarFn::Maximum, {kNan, 1})));
-  EXPECT_TRUE(std::isnan(real(ScalarFn::Minimum, {1, kNan})));
+  EXPECT_TRUE(std::isnan(real(ScalarFn::Maximum, {kNotANumber, 1})));
+  EXPECT_TRUE(std::isnan(real(ScalarFn::Minimum, {1, kNotANumber})));
   EXPECT_FALSE(std::signbit(real(ScalarFn::Maximum, {-0.0, 0.0})));
   EXPECT_TRUE(std::signbit(real(ScalarFn::Minimum, {0.0, -0.0})));
   EXPECT_EQ(real(ScalarFn::Clamp, {5, 0, 3}), 3);
   EXPECT_EQ(real(ScalarFn::Clamp, {-5, 0, 3}), 0);
-  EXPECT_TRUE(std::isnan(real(ScalarFn::Relu, {kNan})));
+  EXPECT_TRUE(std::isnan(real(ScalarFn::Relu, {kNotANumber})));
   EXPECT_EQ(real(ScalarFn::Relu, {-2}), 0);
   EXPECT_EQ(integer(ScalarFn::Maximum, {-3, 2}), 2);
 }
@@ -88,13 +88,13 @@ TEST(ScalarFunctions, RoundsHalvesToEven) {
 }
 
 TEST(ScalarFunctions, ComparisonsWithNan) {
-  EXPECT_FALSE(holds(ScalarFn::Eq, {kNan, kNan}));
-  EXPECT_TRUE(holds(ScalarFn::Ne, {kNan, kNan}));
-  EXPECT_FALSE(holds(ScalarFn::Ge, {kNan, 0}));
+  EXPECT_FALSE(holds(ScalarFn::Eq, {kNotANumber, kNotANumber}));
+  EXPECT_TRUE(holds(ScalarFn::Ne, {kNotANumber, kNotANumber}));
+  EXPECT_FALSE(holds(ScalarFn::Ge, {kNotANumber, 0}));
   EXPECT_TRUE(holds(ScalarFn::Eq, {0.0, -0.0}));
   EXPECT_TRUE(holds(ScalarFn::IsInf, {-kInf}));
-  EXPECT_FALSE(holds(ScalarFn::IsFinite, {kNan}));
-  EXPECT_TRUE(holds(ScalarFn::IsNan, {kNan}));
+  EXPECT_FALSE(holds(ScalarFn::IsFinite, {kNotANumber}));
+  EXPECT_TRUE(holds(ScalarFn::IsNan, {kNotANumber}));
 }
 
 TEST(ScalarFunctions, IntegersWrap) {
@@ -123,11 +123,11 @@ TEST(ScalarFunctions, Casts) {
   EXPECT_EQ(castToInteger(DType::F64, DType::I64, -1e300), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(castToInteger(DType::F32, DType::U8, -1), 0);
   EXPECT_EQ(castToInteger(DType::F32, DType::U8, 255.5), 255);
-  EXPECT_EQ(castToInteger(DType::F32, DType::I32, kNan), 0);
+  EXPECT_EQ(castToInteger(DType::F32, DType::I32, kNotANumber), 0);
   EXPECT_EQ(castToInteger(DType::F32, DType::I32, -2.9), -2);
   EXPECT_EQ(castToInteger(DType::F32, DType::Bool, 0.5), 1);
   EXPECT_EQ(castToInteger(DType::F32, DType::Bool, -0.0), 0);
-  EXPECT_EQ(castToInteger(DType::F32, DType::Bool, kNan), 1);
+  EXPECT_EQ(castToInteger(DType::F32, DType::Bool, kNotANumber), 1);
   EXPECT_EQ(castReal(DType::F64, DType::F32, 0.1), static_cast<double>(0.1f));
   EXPECT_EQ(castReal(DType::F64, DType::BF16, 1.0 + 0x1p-8 + 0x1p-40), 1.0 + 0x1p-7);  // one rounding, not two
   EXPECT_EQ(castReal(DType::F32, DType::F16, 1e5), kInf);
