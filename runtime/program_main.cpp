@@ -5,7 +5,8 @@
 #include "runtime/failure.h"
 
 int main(int argc, char** argv) {
-  const gshard_rt_program* program = gshard_rt_load(&gshard_image);
+  static const gshard_rt_program* program = nullptr;  // kept to the end: threads may still look at it
+  program = gshard_rt_load(&gshard_image);
   if (program == nullptr && gshard_image.abi == GSHARD_RT_ABI) {
     std::fputs("error: out of memory\n", stderr);
     return gshard::kExitMemory;

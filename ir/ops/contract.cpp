@@ -172,7 +172,8 @@ Tile tileOfLetter(const ContractSpec& spec, const EvalFrame& frame, char letter)
 // One run along the last summed letter, added to `sum`, in double.
 double sumOfProducts(const EvalFrame& frame, const std::vector<std::int64_t>& places,
                      const std::vector<std::int64_t>& steps, std::int64_t count, double sum) {
-  if (places.size() == 2) {  // almost all: worth a loop without indirection
+  if (count == 0) return sum;  // and the operands may be empty
+  if (places.size() == 2) {    // almost all: worth a loop without indirection
     const double* a = frame.in(0).floats.data() + places[0];
     const double* b = frame.in(1).floats.data() + places[1];
     for (std::int64_t k = 0; k < count; ++k) sum += a[k * steps[0]] * b[k * steps[1]];
