@@ -142,7 +142,7 @@ void MoveWarnings::addChoice(DiagBuilder& told, const Move& move, const Request&
   if (request.asker.plan == nullptr || rival.origin == nullptr) return;
   const LostView* kept = nullptr;  // the cheapest view in which this tensor would have stayed
   for (const LostView& lost : request.asker.plan->lost) {
-    if (request.asker.operand >= lost.operands.size()) continue;
+    if (request.asker.operand >= lost.operands.size() || lost.repeated >= kNeverTaken) continue;
     const Sharding stays = canonical(module_.mesh, lost.operands[request.asker.operand]);
     if (stays.dims != move.made.dims) continue;
     if (kept == nullptr || lost.bytes + lost.repeated < kept->bytes + kept->repeated) kept = &lost;

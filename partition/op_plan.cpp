@@ -280,7 +280,7 @@ class Chooser {
       FactorAxes wanted(axes.size());
       extend(wanted, {false, holder}, around_.operands[holder].front());
       for (const AxisRef& axis : wanted[f]) {
-        if (!overlapsAny(axes[f], axis) && !usedElsewhere(axes, f, axis)) return 1e30;
+        if (!overlapsAny(axes[f], axis) && !usedElsewhere(axes, f, axis)) return kNeverTaken;
       }
     }
     return 0;

@@ -10,6 +10,9 @@
 
 namespace gshard {
 
+// The repeated work of a view that is never taken, whatever the bytes: it would gather what reducing in parts need not.
+constexpr double kNeverTaken = 1e30;
+
 // A view that was costed and lost: for messages that say why a tensor moves and another stays.
 struct LostView {
   std::vector<Sharding> operands;

@@ -4,9 +4,13 @@
 #include "runtime/abi.h"
 #include "runtime/failure.h"
 
+// Loaded once and kept to the end, where threads may still look at it; for debuggers, too.
+extern const gshard_rt_program* gshard_program;
+const gshard_rt_program* gshard_program = nullptr;
+
 int main(int argc, char** argv) {
-  static const gshard_rt_program* program = nullptr;  // kept to the end: threads may still look at it
-  program = gshard_rt_load(&gshard_image);
+  const gshard_rt_program* program = gshard_rt_load(&gshard_image);
+  gshard_program = program;
   if (program == nullptr && gshard_image.abi == GSHARD_RT_ABI) {
     std::fputs("error: out of memory\n", stderr);
     return gshard::kExitMemory;
