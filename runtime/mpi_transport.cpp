@@ -45,8 +45,8 @@ class WindowTransport : public SharedTransport {
 };
 
 std::byte* roundUp(void* pointer) {
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(pointer);
-  return reinterpret_cast<std::byte*>((address + kPage - 1) / kPage * kPage);
+  const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(pointer) % kPage;
+  return static_cast<std::byte*>(pointer) + (beyond == 0 ? 0 : kPage - beyond);
 }
 
 // Containers often give /dev/shm 64 MB, and the fault comes at first touch: compare before.
@@ -64,19 +64,20 @@ void checkSharedMemory(int size, std::int64_t arenaBytes) {
 std::unique_ptr<Transport> openWindows(MPI_Comm node, int rank, int size, std::int64_t arenaBytes) {
   Windows windows;
   void* memory = nullptr;
-  if (MPI_Win_allocate_shared(static_cast<MPI_Aint>(arenaBytes + 2 * kPage), 1, MPI_INFO_NULL, node, &memory,
+  void* const place = static_cast<void*>(&memory);  // MPI's way of giving back a pointer
+  if (MPI_Win_allocate_shared(static_cast<MPI_Aint>(arenaBytes + 2 * kPage), 1, MPI_INFO_NULL, node, place,
                               &windows.arenas) != MPI_SUCCESS) {
     return nullptr;
   }
   const MPI_Aint headerBytes = rank == 0 ? static_cast<MPI_Aint>(SharedHeader::bytes(size)) + kPage : 0;
-  MPI_Win_allocate_shared(headerBytes, 1, MPI_INFO_NULL, node, &memory, &windows.header);
+  MPI_Win_allocate_shared(headerBytes, 1, MPI_INFO_NULL, node, place, &windows.header);
   MPI_Aint bytes = 0;
   int unit = 0;
   for (int device = 0; device < size; ++device) {
-    MPI_Win_shared_query(windows.arenas, device, &bytes, &unit, &memory);
+    MPI_Win_shared_query(windows.arenas, device, &bytes, &unit, place);
     windows.bases.push_back(roundUp(memory));
   }
-  MPI_Win_shared_query(windows.header, 0, &bytes, &unit, &memory);
+  MPI_Win_shared_query(windows.header, 0, &bytes, &unit, place);
   std::byte* header = roundUp(memory);
   if (rank == 0) {
     std::memset(header, 0, SharedHeader::bytes(size));

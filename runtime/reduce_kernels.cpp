@@ -116,6 +116,7 @@ void convertLoop(const std::byte* from, std::int64_t fromStride, std::byte* to, 
 
 void copyWords(std::int64_t size, const std::byte* from, std::int64_t fromStride, std::byte* to, std::int64_t toStride,
                std::int64_t length) {
+  if (length == 0) return;  // buffers of nothing have no address
   if (fromStride == 1 && toStride == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(length * size));
     return;

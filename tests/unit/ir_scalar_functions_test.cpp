@@ -12,17 +12,17 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-double real(ScalarFn fn, std::vector<double> operands, DType dtype = DType::F32) {
+double real(ScalarFn fn, const std::vector<double>& operands, DType dtype = DType::F32) {
   std::vector<ScalarNumber> numbers;
   for (const double operand : operands) numbers.push_back({operand, 0});
   return evaluateScalar(fn, dtype, dtype, numbers).real;
 }
-std::int64_t integer(ScalarFn fn, std::vector<std::int64_t> operands, DType dtype = DType::I32) {
+std::int64_t integer(ScalarFn fn, const std::vector<std::int64_t>& operands, DType dtype = DType::I32) {
   std::vector<ScalarNumber> numbers;
   for (const std::int64_t operand : operands) numbers.push_back({0, operand});
   return evaluateScalar(fn, dtype, scalarResultDtype(fn, dtype, dtype), numbers).integer;
 }
-bool holds(ScalarFn fn, std::vector<double> operands) {
+bool holds(ScalarFn fn, const std::vector<double>& operands) {
   std::vector<ScalarNumber> numbers;
   for (const double operand : operands) numbers.push_back({operand, 0});
   return evaluateScalar(fn, DType::F32, DType::Bool, numbers).integer != 0;

@@ -178,7 +178,7 @@ TEST(Scale, TimeDoesNotGrowWithTheMesh) {
 // A reshape of values that are cut along their outermost dim costs the same to count on every mesh, and counts what a
 // walk over all devices counts.
 TEST(Scale, ReshapesAreCountedWithoutAWalk) {
-  const auto bytesFor = [](std::int64_t devices, Type from, Type to) {
+  const auto bytesFor = [](std::int64_t devices, const Type& from, const Type& to) {
     Module module;
     module.mesh.axes = {{"d", devices}, {"e", 65}};  // the second one makes every mesh a large one
     Function& function = module.functions.emplace_back();
