@@ -4,13 +4,17 @@
 #include "runtime/abi.h"
 #include "runtime/failure.h"
 
+namespace gshard {
+
 // Loaded once and kept to the end, where threads may still look at it; for debuggers, too.
-extern const gshard_rt_program* gshard_program;
-const gshard_rt_program* gshard_program = nullptr;
+extern const gshard_rt_program* loadedProgram;
+const gshard_rt_program* loadedProgram = nullptr;
+
+}  // namespace gshard
 
 int main(int argc, char** argv) {
   const gshard_rt_program* program = gshard_rt_load(&gshard_image);
-  gshard_program = program;
+  gshard::loadedProgram = program;
   if (program == nullptr && gshard_image.abi == GSHARD_RT_ABI) {
     std::fputs("error: out of memory\n", stderr);
     return gshard::kExitMemory;
