@@ -71,6 +71,7 @@ std::string gdb(const Scratch& scratch, const Words& commands) {
 }
 
 TEST(Debug, GdbStopsStepsAndTellsTheLineOfACrash) {
+  if (isSanitized()) GTEST_SKIP() << "SKIP: crashes are the sanitizer's, and so are the frames around a kernel";
   const Scratch scratch;
   scratch.write("lines.gsd", kProgram);
   ASSERT_EQ(gshardc({"lines.gsd", "-g", "-O1", "-o", "lines"}, scratch.path()).code, 0);
