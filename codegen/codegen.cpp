@@ -87,52 +87,6 @@ CommPlan planFor(const std::deque<FunctionViews>& lowered, const Module& module,
   return plan;
 }
 
-void addAlive(MemoryReport& report, const Module& module, const PlannedFunction& planned, ExtentTable& extents) {
-  const auto add = [&](const std::string& name, const Type& type, const std::optional<Sharding>& sharding,
-                       std::int64_t bytes, SourceRange range) {
-    const Sharding split = sharding ? sharding->withoutPartial() : Sharding::replicated(type.rank());
-    report.alive.push_back({name, printShardedType(module.mesh, type, split), bytes, range, split.isReplicated()});
-  };
-  for (const Parameter& each : module.parameters)
-    add(each.name, each.type, each.sharding, layoutOf(each.type, each.sharding, extents).bytes(), each.range);
-  for (const State& each : module.states)
-    add(each.name, each.type, each.sharding, layoutOf(each.type, each.sharding, extents).bytes(), each.range);
-  const Function& function = planned.views->function();
-  for (const ValueId value : planned.memory.alive) {
-    const Value& each = function.value(value);
-    add(each.name, each.type, each.sharding, planned.views->layout(value).bytes(), each.range);
-  }
-  std::stable_sort(report.alive.begin(), report.alive.end(),
-                   [](const MemoryReport::Alive& a, const MemoryReport::Alive& b) { return a.bytes > b.bytes; });
-}
-
-MemoryReport reportMemory(const Module& module, const PlannedFunction& planned, const FixedMemory& fixed,
-                          const SourceManager& sources, ExtentTable& extents) {
-  const Function& function = planned.views->function();
-  MemoryReport report;
-  report.function = function.name;
-  report.peakBytes = planned.memory.peakBytes;
-  for (const Parameter& parameter : module.parameters)
-    report.parameters += layoutOf(parameter.type, parameter.sharding, extents).bytes();
-  for (const State& state : module.states) report.states += layoutOf(state.type, state.sharding, extents).bytes();
-  report.accumulators = planned.accumulators.end - fixed.bytes;
-  report.inputs = planned.memory.inputs;
-  report.values = planned.memory.values;
-  report.workspace = planned.memory.workspace;
-  report.peakRange = function.range;
-  report.peakLine = sources.describe(function.range);
-  if (planned.memory.peakUnit >= 0) {
-    const Op& op =
-        function
-            .ops[static_cast<std::size_t>(planned.lowered.units[static_cast<std::size_t>(planned.memory.peakUnit)].op)];
-    report.peakRange = op.range;
-    report.peakLine = sources.describe(op.range);
-    report.peakOp = describeOp(function, op);
-  }
-  addAlive(report, module, planned, extents);
-  return report;
-}
-
 }  // namespace
 
 std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan, const CodegenOptions& options,
@@ -161,12 +115,8 @@ std::optional<CodegenResult> generate(const Module& module, const CommPlan* plan
   const std::vector<PlannedFunction> functions = planFunctions(views, options, target->shape(), fixed);
 
   CodegenResult result;
-  if (options.memoryLimit > 0) {
-    std::vector<MemoryReport> reports;
-    for (const PlannedFunction& planned : functions)
-      reports.push_back(reportMemory(module, planned, fixed, sources, extents));
-    if (exceedsMemory(module, reports, options.memoryLimit, diag)) return std::nullopt;
-  }
+  if (options.memoryLimit > 0 && exceedsMemory(module, functions, fixed, extents, options.memoryLimit, diag))
+    return std::nullopt;
 
   llvm::LLVMContext context;
   llvm::Module llvmModule(module.name.empty() ? "program" : module.name, context);
