@@ -2,11 +2,11 @@
 #include "runtime/array.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "runtime/box.h"
 #include "runtime/failure.h"
+#include "runtime/parse_integer.h"
 
 namespace gshard {
 
@@ -120,29 +120,26 @@ struct Part {
   bool single = false;  // an index: the dim goes
 };
 
-// One entry between commas: "a:b", "a:", ":b", ":", or "i"; negative values count from the end.
-bool parsePart(std::string_view text, std::int64_t size, Part& part) {
-  const auto number = [&](std::string_view digits, std::int64_t otherwise, std::int64_t& out) {
+// One entry between commas: "a:b", "a:", ":b", ":", or "i"; negative values count from the end. Nothing where that is
+// no part of a dim of `size`.
+std::optional<Part> parsePart(std::string_view text, std::int64_t size) {
+  // The position that `digits` name, from 0 to size; `otherwise` where they are left out.
+  const auto position = [&](std::string_view digits, std::optional<std::int64_t> otherwise) {
     while (!digits.empty() && digits.front() == ' ') digits.remove_prefix(1);
     while (!digits.empty() && digits.back() == ' ') digits.remove_suffix(1);
-    out = otherwise;
-    if (digits.empty()) return true;
-    char* end = nullptr;
-    const std::string copy(digits);
-    out = std::strtoll(copy.c_str(), &end, 10);
-    if (*end != '\0') return false;
-    if (out < 0) out += size;
-    return true;
+    std::optional<std::int64_t> at = digits.empty() ? otherwise : parseInteger(digits);
+    if (at && *at < 0) *at += size;
+    if (at && (*at < 0 || *at > size)) at.reset();
+    return at;
   };
   const std::size_t colon = text.find(':');
-  part.single = colon == std::string_view::npos;
-  if (part.single) {
-    if (text.find_first_not_of(' ') == std::string_view::npos || !number(text, 0, part.begin)) return false;
-    part.end = part.begin + 1;
-  } else if (!number(text.substr(0, colon), 0, part.begin) || !number(text.substr(colon + 1), size, part.end)) {
-    return false;
-  }
-  return part.begin >= 0 && part.begin <= part.end && part.end <= size;
+  const bool single = colon == std::string_view::npos;
+  const std::optional<std::int64_t> begin =
+      position(text.substr(0, colon), single ? std::nullopt : std::optional(std::int64_t{0}));
+  if (!begin) return std::nullopt;
+  const std::optional<std::int64_t> end = single ? *begin + 1 : position(text.substr(colon + 1), size);
+  if (!end || *begin > *end || *end > size) return std::nullopt;
+  return Part{*begin, *end, single};
 }
 
 }  // namespace
@@ -158,13 +155,13 @@ Array selectPart(const Array& array, const std::string& selection, const std::st
   while (true) {
     const std::size_t comma = inner.find(',');
     if (parts.size() >= array.shape.size()) throw refuse("it names more dimensions than there are");
-    Part part;
     const std::int64_t size = array.shape[parts.size()];
-    if (!parsePart(inner.substr(0, comma), size, part)) {
+    const std::optional<Part> part = parsePart(inner.substr(0, comma), size);
+    if (!part) {
       throw refuse("`" + std::string(inner.substr(0, comma)) + "` is no part of a dimension of size " +
                    std::to_string(size));
     }
-    parts.push_back(part);
+    parts.push_back(*part);
     if (comma == std::string_view::npos) break;
     inner = inner.substr(comma + 1);
   }

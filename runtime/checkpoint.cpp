@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
 
 #include "runtime/dataset.h"
 #include "runtime/failure.h"
+#include "runtime/parse_integer.h"
 #include "runtime/program_text.h"
 #include "runtime/tile_runs.h"
 
@@ -34,17 +33,26 @@ std::vector<Expected> savedTensors(const gshard_rt_program& program) {
   return expected;
 }
 
+std::string stepName(std::int64_t step) {
+  return "step-" + std::to_string(step) + ".safetensors";
+}
+
+// The step of a file that stepName() named, and of no other ("step-07.safetensors").
+std::optional<std::int64_t> stepOf(const std::string& name) {
+  constexpr std::size_t kBefore = std::string_view("step-").size();
+  const std::size_t dot = name.find('.');
+  if (dot == std::string::npos || dot < kBefore) return std::nullopt;
+  const std::optional<std::int64_t> step = parseInteger(std::string_view(name).substr(kBefore, dot - kBefore));
+  return step && *step >= 0 && name == stepName(*step) ? step : std::nullopt;
+}
+
 // Steps of the checkpoints in a folder, ascending.
 std::vector<std::int64_t> stepsIn(const std::string& folder) {
   std::vector<std::int64_t> steps;
   DIR* handle = opendir(folder.c_str());
   if (handle == nullptr) return steps;
   while (const dirent* entry = readdir(handle)) {
-    const std::string name = entry->d_name;
-    char* end = nullptr;
-    if (name.compare(0, 5, "step-") != 0) continue;
-    const std::int64_t step = std::strtoll(name.c_str() + 5, &end, 10);
-    if (std::strcmp(end, ".safetensors") == 0) steps.push_back(step);
+    if (const std::optional<std::int64_t> step = stepOf(entry->d_name)) steps.push_back(*step);
   }
   closedir(handle);
   std::sort(steps.begin(), steps.end());
@@ -52,7 +60,7 @@ std::vector<std::int64_t> stepsIn(const std::string& folder) {
 }
 
 std::string stepPath(const std::string& folder, std::int64_t step) {
-  return folder + "/step-" + std::to_string(step) + ".safetensors";
+  return folder + "/" + stepName(step);
 }
 
 bool isSafetensors(const std::string& path) {
@@ -99,11 +107,12 @@ std::optional<LoadedTensors> loadCheckpoint(const gshard_rt_program& program, co
   if (!isSafetensors(folder)) {
     const std::vector<std::int64_t> steps = stepsIn(folder);
     const bool named = which != "auto" && which != "no";
-    std::int64_t step = named ? std::strtoll(which.c_str(), nullptr, 10) : steps.empty() ? -1 : steps.back();
+    std::int64_t step = named ? parseInteger(which).value_or(-1) : steps.empty() ? -1 : steps.back();
     if (!named && access((folder + "/latest").c_str(), R_OK) == 0) {
       const Bytes text = readFile(folder + "/latest");
-      const std::string name(reinterpret_cast<const char*>(text.data()), text.size());
-      if (name.compare(0, 5, "step-") == 0) step = std::strtoll(name.c_str() + 5, nullptr, 10);
+      std::string name(reinterpret_cast<const char*>(text.data()), text.size());
+      name.resize(std::min(name.find('\n'), name.size()));
+      step = stepOf(name).value_or(step);
     }
     if (steps.empty() && optional) return std::nullopt;
     if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
@@ -126,10 +135,8 @@ std::optional<LoadedTensors> loadCheckpoint(const gshard_rt_program& program, co
   if (!problems.empty()) throw failure(kExitMismatch, diag::CheckpointMismatch, loaded.path, problems);
   const auto step = index.metadata.find("step");
   if (step != index.metadata.end()) {
-    char* end = nullptr;
-    loaded.step = std::strtoll(step->second.c_str(), &end, 10);
-    if (step->second.empty() || *end != '\0' || loaded.step < 0 ||
-        loaded.step > std::numeric_limits<std::int32_t>::max()) {
+    loaded.step = parseInteger(step->second).value_or(-1);
+    if (loaded.step < 0 || loaded.step > std::numeric_limits<std::int32_t>::max()) {
       throw failure(kExitIo, diag::FileMalformed, loaded.path, std::string("checkpoint"),
                     "its step is `" + step->second + "`");
     }
@@ -297,7 +304,7 @@ std::string saveCheckpoint(Device& device, const std::string& folder, std::int64
   if (!transport.barrier() || !whole) return "";
   whole->commit();
   AtomicFile latest(folder + "/latest");
-  latest.write("step-" + std::to_string(step) + ".safetensors\n");
+  latest.write(stepName(step) + "\n");
   latest.commit();
   forgetOldest(folder, step, keep);
   return path;

@@ -2,19 +2,18 @@
 #include "runtime/options.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 
 #include "runtime/failure.h"
+#include "runtime/parse_integer.h"
 
 namespace gshard {
 namespace {
 
-bool parseInteger(const std::string& text, std::int64_t least, std::int64_t& value) {
-  char* end = nullptr;
-  errno = 0;
-  value = std::strtoll(text.c_str(), &end, 10);
-  return errno == 0 && !text.empty() && *end == '\0' && value >= least;
+bool setInteger(const std::string& text, std::int64_t least, std::int64_t& value) {
+  const std::optional<std::int64_t> number = parseInteger(text);
+  value = number.value_or(0);
+  return number && value >= least;
 }
 
 bool splitPair(const std::string& text, std::vector<std::pair<std::string, std::string>>& out) {
@@ -50,14 +49,13 @@ bool setProgress(Options& options, const std::string& value) {
 bool setResume(Options& options, const std::string& value) {
   std::int64_t step = 0;
   options.resume = value;
-  return value == "auto" || value == "no" || parseInteger(value, 0, step);
+  return value == "auto" || value == "no" || setInteger(value, 0, step);
 }
 
 bool setSeed(Options& options, const std::string& value) {
-  char* end = nullptr;
-  errno = 0;
-  options.seed = std::strtoull(value.c_str(), &end, 10);
-  return errno == 0 && !value.empty() && *end == '\0' && value[0] != '-';
+  const std::optional<std::uint64_t> number = parseInteger<std::uint64_t>(value);
+  options.seed = number.value_or(0);
+  return number.has_value();
 }
 
 bool setTimeout(Options& options, const std::string& value) {
@@ -79,9 +77,9 @@ const std::vector<OptionRow>& optionTable() {
       {"set", 0, "NAME=VALUE", "Inputs", "constant that shapes nothing, as a learning rate", "NAME=VALUE",
        [](O& o, S v) { return splitPair(v, o.settings); }},
       {"steps", 0, "N", "Training", "updates to make (default: one epoch, or 100 without data)",
-       "a whole number of at least 0", [](O& o, S v) { return parseInteger(v, 0, o.steps); }},
+       "a whole number of at least 0", [](O& o, S v) { return setInteger(v, 0, o.steps); }},
       {"epochs", 0, "N", "Training", "passes over the data, instead of --steps", "a whole number of at least 0",
-       [](O& o, S v) { return parseInteger(v, 0, o.epochs); }},
+       [](O& o, S v) { return setInteger(v, 0, o.epochs); }},
       {"seed", 0, "N", "Training", "of all random values (default 0)", "a whole number from 0 to 2^64-1", setSeed},
       {"init", 0, "FILE[:PREFIX]", "Training", "start from these parameters (npz or safetensors)", "a file",
        [](O& o, S v) { return setText(o.init, v); }},
@@ -90,11 +88,11 @@ const std::vector<OptionRow>& optionTable() {
       {"resume", 0, "auto|STEP|no", "Training", "train: go on from a checkpoint in DIR (default no)",
        "auto, no or a step", setResume},
       {"save-every", 0, "N", "Training", "also save every N steps (default: at the end only)",
-       "a whole number of at least 0", [](O& o, S v) { return parseInteger(v, 0, o.saveEvery); }},
+       "a whole number of at least 0", [](O& o, S v) { return setInteger(v, 0, o.saveEvery); }},
       {"keep", 0, "N", "Training", "checkpoints kept, 0 for all (default 3)", "a whole number of at least 0",
-       [](O& o, S v) { return parseInteger(v, 0, o.keep); }},
+       [](O& o, S v) { return setInteger(v, 0, o.keep); }},
       {"eval-every", 0, "N", "Training", "also evaluate every N steps, on the data of training unless told otherwise",
-       "a whole number of at least 0", [](O& o, S v) { return parseInteger(v, 0, o.evalEvery); }},
+       "a whole number of at least 0", [](O& o, S v) { return setInteger(v, 0, o.evalEvery); }},
       {"eval-data", 0, "FILE[:PREFIX]", "Training", "data for --eval-every, as --data", "a file",
        [](O& o, S v) { return setText(o.evalData, v); }},
       {"eval-input", 0, "NAME=FILE", "Training", "one input for --eval-every, as --input", "NAME=FILE",
@@ -102,7 +100,7 @@ const std::vector<OptionRow>& optionTable() {
       {"transport", 0, "auto|local|mpi", "Devices", "threads of one process, or MPI ranks (default: as started)",
        "auto, local or mpi", [](O& o, S v) { return oneOf(o.transport, v, {"auto", "local", "mpi", "mpi-messages"}); }},
       {"threads", 0, "N", "Devices", "threads per device, at most as compiled", "a whole number of at least 1",
-       [](O& o, S v) { return parseInteger(v, 1, o.threads); }},
+       [](O& o, S v) { return setInteger(v, 1, o.threads); }},
       {"timeout", 0, "SEC", "Devices", "a device may wait this long for others, 0 for ever (default 60)",
        "seconds, at least 0", setTimeout},
       {"output", 'o', "FILE", "Output", "results to FILE: .npy, .npz or .safetensors (default: text on stdout)",
@@ -202,7 +200,7 @@ Options parseOptions(int argc, char** argv, const std::string& program) {
   }
   // Flag beats environment beats default; a variable that does not parse is an error, never ignored.
   if (const char* threads = std::getenv("GSHARD_THREADS"); threads != nullptr && options.threads == 0) {
-    if (!parseInteger(threads, 1, options.threads)) {
+    if (!setInteger(threads, 1, options.threads)) {
       throw failure(kExitUsage, diag::OptionValue, std::string("GSHARD_THREADS"), std::string(threads),
                     std::string("a whole number of at least 1"));
     }

@@ -128,6 +128,22 @@ TEST_F(Checkpoints, DamagedAndForeignFilesAreTold) {
   expectRefused(std::string(8, '\xff') + sound.substr(8), "a length beyond all files");
 }
 
+TEST_F(Checkpoints, OtherFilesInTheFolderAreNotTaken) {
+  save(saved_, file("mixed"));
+  for (const char* name : {"step-99999999999999999999.safetensors", "step-03.safetensors", "step-+4.safetensors",
+                           "step--5.safetensors", "step-6.safetensors.part", "step-.safetensors", "step-", "notes"}) {
+    scratch_->write(std::string("mixed/") + name, "not a checkpoint");
+  }
+  for (const char* latest : {"step-2.safetensors\n", "step-2.safetensors", "step-03.safetensors\n", "garbage", ""}) {
+    scratch_->write("mixed/latest", latest);
+    const Outcome outcome = saved_({"eval", "-q", "--checkpoint", file("mixed")});
+    EXPECT_EQ(outcome.code, 0) << latest << "\n" << outcome.all();
+  }
+  const Outcome outcome = saved_({"eval", "-q", "--resume", "3", "--checkpoint", file("mixed")});
+  EXPECT_EQ(outcome.code, 3) << outcome.all();
+  EXPECT_NE(outcome.err.find("it holds steps 2"), std::string::npos) << outcome.all();
+}
+
 TEST_F(Checkpoints, AFailedSaveLeavesWhatWasThere) {
   save(saved_, file("busy"));
   const std::string before = readFile(file("busy/step-2.safetensors"));

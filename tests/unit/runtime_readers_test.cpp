@@ -5,10 +5,12 @@
 
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "runtime/array.h"
 #include "runtime/failure.h"
+#include "runtime/parse_integer.h"
 #include "runtime/row_order.h"
 #include "runtime/safetensors.h"
 #include "runtime/tile_runs.h"
@@ -286,6 +288,46 @@ TEST(SelectPart, FollowsNumpy) {
             }).find("`[:, 5:9]` cannot be applied to `a` of shape [2, 3]"),
             std::string::npos);
   EXPECT_NE(messageOf([&] { selectPart(array, "[:, :, 1]", "a"); }).find("more dimensions"), std::string::npos);
+  EXPECT_EQ(selectPart(array, "[2:, 1]", "a").shape, (std::vector<std::int64_t>{0}));
+}
+
+TEST(SelectPart, RefusesPositionsThatADimDoesNotHave) {
+  const Array array = sampleArrays()[0].second;
+  const std::string most = std::to_string(std::numeric_limits<std::int64_t>::max());
+  for (const std::string& part : std::vector<std::string>{"2",
+                                                          "3",
+                                                          "-3",
+                                                          "",
+                                                          " ",
+                                                          "2:1",
+                                                          "3:",
+                                                          ":3",
+                                                          "-3:",
+                                                          ":-3",
+                                                          "x",
+                                                          "0x1",
+                                                          "1 1",
+                                                          "1:1:1",
+                                                          most,
+                                                          "-" + most,
+                                                          most + ":",
+                                                          ":" + most,
+                                                          most + "0",
+                                                          "-" + most + "0:",
+                                                          ":" + most + "0"}) {
+    EXPECT_NE(messageOf([&] { selectPart(array, "[" + part + "]", "a"); }).find("is no part of a dimension of size 2"),
+              std::string::npos)
+        << part;
+  }
+}
+
+TEST(ParseInteger, TakesAllOfTheTextOrNothing) {
+  EXPECT_EQ(parseInteger("-9223372036854775808"), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(parseInteger<std::uint64_t>("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "x", "-", "9223372036854775808", "-9223372036854775809"}) {
+    EXPECT_EQ(parseInteger(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(parseInteger<std::uint64_t>("-1"), std::nullopt);
 }
 
 TEST(RowOrder, IsAPermutationPerEpoch) {
