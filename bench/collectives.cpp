@@ -21,7 +21,7 @@
 #include "runtime/mpi_library.h"
 #endif
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 constexpr std::int64_t kLargest = 16 << 20;
@@ -160,20 +160,20 @@ int runMpi() {
 #endif
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 int main(int argc, char** argv) {
 #ifdef GSHARD_BENCH_MPI
-  if (argc > 1 && std::string(argv[1]) == "mpi") return gshard::runMpi();
+  if (argc > 1 && std::string(argv[1]) == "mpi") return gshard::runtime::runMpi();
 #endif
   if (argc > 1 && std::string(argv[1]) == "copy") {
-    gshard::runCopy();
+    gshard::runtime::runCopy();
     return 0;
   }
   if (argc > 1) {
     std::fprintf(stderr, "usage: gshard_bench_collectives [copy | mpi]\n");
     return 2;
   }
-  gshard::runLocal();
+  gshard::runtime::runLocal();
   return 0;
 }

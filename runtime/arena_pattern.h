@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace gshard {
+namespace gshard::runtime {
 
 // As a float -2.9e-16, as an integer far out of range, as bool neither 0 nor 1.
 constexpr unsigned char kArenaPattern = 0xA5;
@@ -19,4 +19,4 @@ inline std::int64_t highestTouchedByte(const std::byte* arena, std::int64_t byte
   return bytes;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

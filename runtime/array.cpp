@@ -8,7 +8,7 @@
 #include "runtime/failure.h"
 #include "runtime/parse_integer.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::int64_t Array::count() const {
   std::int64_t product = 1;
@@ -187,4 +187,4 @@ Array selectPart(const Array& array, const std::string& selection, const std::st
   return out;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -9,7 +9,7 @@
 #include "runtime/element_type.h"
 #include "runtime/file_bytes.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 struct Array {
   ElementType type = ElementType::F32;
@@ -58,4 +58,4 @@ void writeNpz(const std::string& path, const NamedArrays& arrays);
 // numpy's indexing, as far as it selects parts: "[:, 0:64]", "[:, 64]", "[100:]".
 Array selectPart(const Array& array, const std::string& selection, const std::string& name);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

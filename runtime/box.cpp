@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::int64_t Extents::count() const {
   std::int64_t product = 1;
@@ -105,4 +105,4 @@ void unpackBox(const Box& to, std::byte* toBase, const std::byte* in, std::int64
   copyBox(Box{0, to.extents, denseStrides(to.extents)}, in, to, toBase, elementSize);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

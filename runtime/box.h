@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace gshard {
+namespace gshard::runtime {
 
 constexpr int kMaxRank = 12;
 
@@ -83,4 +83,4 @@ void forEachRow(const Box& a, const Box& b, std::int64_t begin, std::int64_t end
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace gshard {
+namespace gshard::runtime {
 
 constexpr std::uint32_t kCallsKept = 64;
 
@@ -41,4 +41,4 @@ inline std::optional<CallDifference> firstDifference(const std::vector<CallList>
   return std::nullopt;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 #include "runtime/program_text.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 // Finds are ordered as functions and their steps run. They come after every fault that a kernel records: an index out
@@ -75,4 +75,4 @@ void NumericsCheck::stepDone(Device& device, const gshard_rt_function& function,
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

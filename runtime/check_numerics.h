@@ -3,7 +3,7 @@
 #pragma once
 #include "runtime/device.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 class NumericsCheck : public StepObserver {
  public:
@@ -30,4 +30,4 @@ const char* nonFiniteText(std::int64_t value);
 // The function that a find's order was made from.
 const gshard_rt_function& functionOfFind(const gshard_rt_program& program, const Fault& fault);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

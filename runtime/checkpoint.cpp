@@ -14,7 +14,7 @@
 #include "runtime/program_text.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 struct Expected {
@@ -310,4 +310,4 @@ std::string saveCheckpoint(Device& device, const std::string& folder, std::int64
   return path;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

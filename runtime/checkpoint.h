@@ -13,7 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/safetensors.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Tensors of a file, checked against the program, by the program's names. Of a checkpoint each device reads its own
 // part, when it is asked to.
@@ -49,4 +49,4 @@ std::string saveCheckpoint(Device& device, const std::string& folder, std::int64
 // The whole of a tensor on rank 0 (others: empty); false after an abort. Row dims have the device's current rows.
 [[nodiscard]] bool assemble(Device& device, const gshard_rt_tensor& tensor, Array& whole);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -2,7 +2,7 @@
 #pragma once
 #include <time.h>
 
-namespace gshard {
+namespace gshard::runtime {
 
 inline double monotonicSeconds() {
   timespec time{};
@@ -10,4 +10,4 @@ inline double monotonicSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -9,7 +9,7 @@
 #include "runtime/program_text.h"
 #include "runtime/worker.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Of a vector, in a log line.
 constexpr std::size_t kNumbersInLine = 8;
@@ -265,4 +265,4 @@ int Worker::finishRun(int code) {
   return code;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -11,7 +11,7 @@
 #include "runtime/failure.h"
 #include "runtime/program_text.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 FileReference parseFileReference(const std::string& text) {
   FileReference reference;
@@ -183,4 +183,4 @@ std::string feedText(const Feed& feed) {
   return text;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

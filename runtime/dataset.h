@@ -11,7 +11,7 @@
 #include "runtime/options.h"
 #include "runtime/row_order.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Rows of a call: block row i is data row order(epoch, first + i) when shuffled, else first + i.
 struct RowRange {
@@ -75,4 +75,4 @@ struct FileReference {
 };
 FileReference parseFileReference(const std::string& text);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

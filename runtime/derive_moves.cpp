@@ -9,7 +9,7 @@
 
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 std::vector<std::int64_t> stridesOf(const std::vector<std::int64_t>& shape) {
@@ -282,4 +282,4 @@ std::vector<BoxCopy> deriveCopies(const ExtentTable& table, const gshard_rt_tran
   return copies;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

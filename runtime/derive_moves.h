@@ -7,11 +7,11 @@
 #include "runtime/extents.h"
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Boxes of `transfer.to` on `reader` that devices of `group` hold in `transfer.from`. Of several holders of an element,
 // the reader itself, then the nearest following member sends. `pairs` by device, for the members of the group.
 std::vector<BoxCopy> deriveCopies(const ExtentTable& table, const gshard_rt_transfer& transfer, int reader,
                                   const std::vector<int>& group, const std::vector<std::vector<std::int64_t>>& pairs);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

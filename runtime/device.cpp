@@ -10,7 +10,7 @@
 #include "runtime/gemm_abi.h"
 #include "runtime/placement.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 void FaultRecorder::record(Fault fault) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -332,4 +332,4 @@ void fillIdentity(std::byte* out, std::int64_t count, ElementType type, Reductio
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

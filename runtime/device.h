@@ -15,7 +15,7 @@
 #include "runtime/tile_runs.h"
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // The least fault of a device: smallest (first row of its block, order, index). Blocks are equal on every mesh.
 struct Fault {
@@ -144,4 +144,4 @@ bool communicates(const gshard_rt_step& step);
 // What the watchdog calls each step: sites first, then plan entries.
 std::vector<std::string> waitLabels(const gshard_rt_program& program);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace gshard {
+namespace gshard::runtime {
 
 // In the order of abi.h.
 enum class ElementType : std::uint8_t { F32, F64, BF16, F16, I32, I64, U8, Bool };
@@ -117,4 +117,4 @@ inline std::uint16_t floatToHalf(float value) {  // to nearest, ties to even
   return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

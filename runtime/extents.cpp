@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::int64_t ExtentTable::axisStride(std::int64_t axis) const {
   std::int64_t stride = 1;
@@ -87,4 +87,4 @@ Tile tileOf(const ExtentTable& table, const gshard_rt_tensor& tensor, const std:
   return tile;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -6,7 +6,7 @@
 
 #include "runtime/abi.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 class ExtentTable {
  public:
@@ -44,4 +44,4 @@ struct Tile {
 };
 Tile tileOf(const ExtentTable& table, const gshard_rt_tensor& tensor, const std::vector<std::int64_t>& pairs);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

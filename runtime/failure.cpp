@@ -1,7 +1,7 @@
 // Message texts; see failure.h.
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::string fillText(std::string_view text, const std::vector<std::string>& arguments) {
   std::string out;
@@ -17,4 +17,4 @@ std::string fillText(std::string_view text, const std::vector<std::string>& argu
   return out;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace gshard {
+namespace gshard::runtime {
 
 constexpr int kExitDone = 0;
 constexpr int kExitProgram = 1;
@@ -57,4 +57,4 @@ namespace diag {
 #undef GSHARD_DIAG
 }  // namespace diag
 
-}  // namespace gshard
+}  // namespace gshard::runtime

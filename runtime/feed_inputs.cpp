@@ -8,7 +8,7 @@
 #include "runtime/program_text.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 void seedRun(const random_values::Stream& stream, std::int64_t first, std::int64_t count, ElementType type,
@@ -117,4 +117,4 @@ void feedInputs(Device& device, const Feed& feed, const RowRange& rows) {
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

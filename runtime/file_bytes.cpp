@@ -13,7 +13,7 @@
 
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 static Failure unreadable(const std::string& path) {
   return failure(kExitIo, diag::FileUnreadable, path, std::string(std::strerror(errno)));
@@ -307,4 +307,4 @@ std::uint64_t ByteReader::bigEndian(int bytes, const char* what) {
   return value;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

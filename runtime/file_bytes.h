@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gshard {
+namespace gshard::runtime {
 
 using Bytes = std::vector<std::byte>;
 
@@ -106,4 +106,4 @@ class ByteReader {
   std::size_t position_ = 0;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 struct Range {
@@ -287,11 +287,11 @@ void splitPanels(const gshard_rt_gemm_desc& desc, Range& panelsM, Range& panelsN
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" void gshard_rt_gemm(const gshard_rt_gemm_desc* desc, const void* a, const void* b, void* c, void* workspace,
                                const int64_t* live, void* context, int64_t thread, int64_t threads) {
-  using namespace gshard;
+  using namespace gshard::runtime;
   const int64_t perThread = desc->workspaceA + desc->workspaceB + desc->workspaceTile;
   Product product(*desc, live, static_cast<char*>(workspace) + thread * perThread, context);
   Loops loops(*desc, live);

@@ -8,7 +8,7 @@
 #include "runtime/failure.h"
 #include "runtime/shared_transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 class LocalTransport : public SharedTransport {
@@ -47,4 +47,4 @@ LocalWorld::~LocalWorld() {
   for (const Mapping& mapping : mappings_) munmap(mapping.memory, mapping.bytes);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -6,7 +6,7 @@
 
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Owns the segments of `devices` devices; the transports it hands out live as long as it does.
 class LocalWorld {
@@ -31,4 +31,4 @@ class LocalWorld {
   std::vector<std::unique_ptr<Transport>> transports_;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -23,7 +23,7 @@
 #include "runtime/trace.h"
 #include "runtime/worker.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 void tell(const gshard_rt_program& program, const std::string& message) {
@@ -298,25 +298,25 @@ int runProgram(int argc, char** argv, const gshard_rt_program& program) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" int gshard_rt_main(int argc, char** argv, const gshard_rt_program* program) {
   // The MPI library's temporaries would be mapped and faulted in anew in each call (toolchain.md section 5).
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   try {
-    return gshard::runProgram(argc, argv, *program);
-  } catch (const gshard::Failure& failed) {
+    return gshard::runtime::runProgram(argc, argv, *program);
+  } catch (const gshard::runtime::Failure& failed) {
     // The command line is the same on every rank, and so is what is wrong with it: rank 0 tells it.
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-    const bool told = failed.exitCode == gshard::kExitUsage && rank != nullptr && std::strcmp(rank, "0") != 0;
-    if (!told) gshard::tell(*program, failed.message);
+    const bool told = failed.exitCode == gshard::runtime::kExitUsage && rank != nullptr && std::strcmp(rank, "0") != 0;
+    if (!told) gshard::runtime::tell(*program, failed.message);
     return failed.exitCode;
   } catch (const std::bad_alloc&) {
-    gshard::tell(*program, "out of memory");
-    return gshard::kExitMemory;
+    gshard::runtime::tell(*program, "out of memory");
+    return gshard::runtime::kExitMemory;
   } catch (const std::exception& error) {
-    gshard::tell(*program, std::string("a bug in the runtime: ") + error.what());
-    return gshard::kExitBug;
+    gshard::runtime::tell(*program, std::string("a bug in the runtime: ") + error.what());
+    return gshard::runtime::kExitBug;
   }
 }

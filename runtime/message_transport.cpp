@@ -18,7 +18,7 @@
 #include "runtime/reduce_kernels.h"
 #include "runtime/shared_flags.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 constexpr int kReportTag = 5;
@@ -490,4 +490,4 @@ std::unique_ptr<Transport> makeMessageTransport(int rank, int size, std::int64_t
   return std::make_unique<MessageTransport>(rank, size, arenaBytes);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

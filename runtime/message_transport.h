@@ -5,9 +5,9 @@
 
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Collective over all ranks. Throws Failure when memory is missing.
 std::unique_ptr<Transport> makeMessageTransport(int rank, int size, std::int64_t arenaBytes);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

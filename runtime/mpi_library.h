@@ -5,7 +5,7 @@
 
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 struct MpiWorld {
   int rank = 0;
@@ -20,10 +20,10 @@ using MpiOpenFn = Transport* (*)(std::int64_t arenaBytes, int messages, char* er
 // Ends MPI: code 0 finalises after the transport is gone, any other code ends all ranks with that status.
 using MpiFinishFn = void (*)(Transport* transport, int code);
 
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" {
-const char* gshard_mpi_start(gshard::MpiWorld* world);
-gshard::Transport* gshard_mpi_open(std::int64_t arenaBytes, int messages, char* error, int errorBytes);
-void gshard_mpi_finish(gshard::Transport* transport, int code);
+const char* gshard_mpi_start(gshard::runtime::MpiWorld* world);
+gshard::runtime::Transport* gshard_mpi_open(std::int64_t arenaBytes, int messages, char* error, int errorBytes);
+void gshard_mpi_finish(gshard::runtime::Transport* transport, int code);
 }

@@ -15,7 +15,7 @@
 #include "runtime/mpi_library.h"
 #include "runtime/shared_transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 constexpr std::int64_t kPage = 4096;
@@ -89,9 +89,9 @@ std::unique_ptr<Transport> openWindows(MPI_Comm node, int rank, int size, std::i
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
-extern "C" const char* gshard_mpi_start(gshard::MpiWorld* world) {
+extern "C" const char* gshard_mpi_start(gshard::runtime::MpiWorld* world) {
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   const char* all = std::getenv("OMPI_COMM_WORLD_SIZE");
   // On several hosts the fabric's own choice is better.
@@ -108,7 +108,8 @@ extern "C" const char* gshard_mpi_start(gshard::MpiWorld* world) {
   return nullptr;
 }
 
-extern "C" gshard::Transport* gshard_mpi_open(std::int64_t arenaBytes, int messages, char* error, int errorBytes) {
+extern "C" gshard::runtime::Transport* gshard_mpi_open(std::int64_t arenaBytes, int messages, char* error,
+                                                       int errorBytes) {
   int rank = 0;
   int size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -121,20 +122,20 @@ extern "C" gshard::Transport* gshard_mpi_open(std::int64_t arenaBytes, int messa
     // All must choose alike, also when hosts differ in size.
     int shared = together == size && messages == 0 ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    std::unique_ptr<gshard::Transport> transport;
+    std::unique_ptr<gshard::runtime::Transport> transport;
     if (shared != 0) {
-      gshard::checkSharedMemory(size, arenaBytes);
-      transport = gshard::openWindows(node, rank, size, arenaBytes);
+      gshard::runtime::checkSharedMemory(size, arenaBytes);
+      transport = gshard::runtime::openWindows(node, rank, size, arenaBytes);
     }
-    if (transport == nullptr) transport = gshard::makeMessageTransport(rank, size, arenaBytes);
+    if (transport == nullptr) transport = gshard::runtime::makeMessageTransport(rank, size, arenaBytes);
     return transport.release();
-  } catch (const gshard::Failure& failed) {
+  } catch (const gshard::runtime::Failure& failed) {
     std::snprintf(error, static_cast<std::size_t>(errorBytes), "%s", failed.message.c_str());
     return nullptr;
   }
 }
 
-extern "C" void gshard_mpi_finish(gshard::Transport* transport, int code) {
+extern "C" void gshard_mpi_finish(gshard::runtime::Transport* transport, int code) {
   if (code != 0) MPI_Abort(MPI_COMM_WORLD, code);
   delete transport;
   MPI_Finalize();

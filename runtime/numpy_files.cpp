@@ -9,7 +9,7 @@
 #include "runtime/array.h"
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 struct Description {
@@ -337,4 +337,4 @@ void writeNpz(const std::string& path, const NamedArrays& arrays) {
   file.commit();
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 #include "runtime/failure.h"
 #include "runtime/parse_integer.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 bool setInteger(const std::string& text, std::int64_t least, std::int64_t& value) {
@@ -224,4 +224,4 @@ std::string optionHelp() {
   return text;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

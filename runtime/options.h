@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace gshard {
+namespace gshard::runtime {
 
 enum class ProgressKind { Auto, Bar, Plain, None };
 
@@ -64,4 +64,4 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
 // The options part of --help.
 std::string optionHelp();
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace gshard {
+namespace gshard::runtime {
 
 // All of `text` as decimal digits, after a minus where Integer has one; nothing else (no blanks, no plus), or nullopt.
 // A number that Integer cannot hold is no number: strtoll would return its limit, and the next addition would overflow.
@@ -20,4 +20,4 @@ std::optional<Integer> parseInteger(std::string_view text) {
   return value;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace gshard {
+namespace gshard::runtime {
 
 double normalValue(const random_values::Stream& stream, std::uint64_t index) {
   constexpr double kTwoPi = 6.283185307179586476925286766559;
@@ -50,4 +50,4 @@ std::uint32_t siteOfName(const char* name) {
   return hash;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -5,7 +5,7 @@
 
 #include "runtime/random_values.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // sqrt(-2 log(radius)) * cos(2 pi angle), see random_values.h.
 double normalValue(const random_values::Stream& stream, std::uint64_t index);
@@ -21,4 +21,4 @@ void fillNormal(const random_values::Stream& stream, std::uint64_t first, std::i
 // 32-bit FNV-1a of a name: the site of what the runtime itself draws (seeded inputs, row order).
 std::uint32_t siteOfName(const char* name);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-namespace gshard {
+namespace gshard::runtime {
 
 void startOnCore(int n) {
   cpu_set_t allowed;
@@ -26,4 +26,4 @@ int usableCores() {
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -1,7 +1,7 @@
 // Where threads run at first. Apart, because both devices and the threads of a device are placed.
 #pragma once
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Moves the calling thread to the n-th of the cores that the process may use (round robin), then lets the system move
 // it freely again: threads that start on one core are seen to stay there for seconds while the other is idle. Nothing
@@ -11,4 +11,4 @@ void startOnCore(int n);
 // How many cores the process may use.
 int usableCores();
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -8,7 +8,7 @@
 #include "runtime/element_type.h"
 #include "runtime/options.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::vector<std::int64_t> shapeOf(const gshard_rt_tensor& tensor) {
   return {tensor.shape, tensor.shape + tensor.rank};
@@ -324,4 +324,4 @@ std::string infoJson(const gshard_rt_program& program) {
   return info.dump();
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

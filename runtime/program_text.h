@@ -5,7 +5,7 @@
 
 #include "runtime/abi.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::string tensorText(const gshard_rt_tensor& tensor);  // f32[64, 256]
 std::vector<std::int64_t> shapeOf(const gshard_rt_tensor& tensor);
@@ -32,4 +32,4 @@ std::string helpText(const gshard_rt_program& program);
 std::string infoText(const gshard_rt_program& program);
 std::string infoJson(const gshard_rt_program& program);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -3,7 +3,7 @@
 // the comments here state; a test compares both with Random123's published answers.
 #pragma once
 
-namespace gshard::random_values {
+namespace gshard::runtime::random_values {
 
 using Word = unsigned int;        // 32 bits
 using Wide = unsigned long long;  // 64 bits
@@ -97,4 +97,4 @@ constexpr int coin(const Stream& stream, Wide index) {
   return static_cast<int>(bits32(stream, index) & 1u);
 }
 
-}  // namespace gshard::random_values
+}  // namespace gshard::runtime::random_values

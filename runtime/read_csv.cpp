@@ -7,7 +7,7 @@
 #include "runtime/array.h"
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 std::string_view trimmed(std::string_view field) {
@@ -76,4 +76,4 @@ Array readCsv(const Bytes& bytes, const std::string& path) {
   return array;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -4,7 +4,7 @@
 #include "runtime/array.h"
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 Array readIdx(const Bytes& bytes, const std::string& path) {
   ByteReader reader(bytes, path);
@@ -65,4 +65,4 @@ Array readIdx(const Bytes& bytes, const std::string& path) {
   return array;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

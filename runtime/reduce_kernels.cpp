@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 // IEEE maximum and minimum: NaN wins, -0 < +0. Written with selects, so that the loops vectorise.
@@ -178,4 +178,4 @@ void storeAccumulator(ElementType type, const std::byte* accumulator, std::byte*
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

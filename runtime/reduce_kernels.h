@@ -7,7 +7,7 @@
 #include "runtime/element_type.h"
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // accumulator[i] = accumulator[i] (+) source[i * stride], i < length. f16 and bf16 accumulate in f32: there the
 // accumulator is an f32 buffer. Any and All work on bytes 0 and 1.
@@ -23,4 +23,4 @@ void storeAccumulator(ElementType type, const std::byte* accumulator, std::byte*
 // Bytes of an accumulator element: 4 for f16 and bf16, else the element's own.
 std::int64_t accumulatorBytes(ElementType type);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

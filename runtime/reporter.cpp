@@ -18,7 +18,7 @@
 #include "runtime/failure.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 using Json = nlohmann::ordered_json;
 
@@ -258,4 +258,4 @@ void Reporter::peak(std::int64_t planned, std::int64_t measured) {
       " bytes");
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

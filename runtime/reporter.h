@@ -12,7 +12,7 @@
 #include "runtime/file_bytes.h"
 #include "runtime/options.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // A number that a step or an evaluation says by name, or a vector of them.
 struct Metric {
@@ -80,4 +80,4 @@ std::string metricText(const Metric& metric, std::size_t most = SIZE_MAX);
 // Allocates nothing.
 double shortestDouble(ElementType type, const std::byte* value);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -6,7 +6,7 @@
 #include "runtime/abi.h"
 #include "runtime/element_type.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 namespace {
 
@@ -96,19 +96,19 @@ void route(const Group<Real>& group) {
 
 }  // namespace
 
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" void gshard_rt_route(const void* gates, const void* uniform, const void* live, void* expert, void* slot,
                                 void* weight, void* source, void* first, void* count, void* dropped, int64_t dtype,
                                 int64_t tokens, int64_t experts, int64_t choices, int64_t capacity, int64_t rest,
                                 int64_t normalise, double limit) {
   const auto run = [&]<class Real>(Real) {
-    gshard::route<Real>({static_cast<const Real*>(gates), static_cast<const float*>(uniform),
-                         static_cast<const std::uint8_t*>(live), static_cast<std::int32_t*>(expert),
-                         static_cast<std::int32_t*>(slot), static_cast<Real*>(weight),
-                         static_cast<std::int32_t*>(source), static_cast<std::int32_t*>(first),
-                         static_cast<std::int32_t*>(count), static_cast<std::int32_t*>(dropped), tokens, experts,
-                         choices, capacity, rest, normalise, static_cast<Real>(limit)});
+    gshard::runtime::route<Real>({static_cast<const Real*>(gates), static_cast<const float*>(uniform),
+                                  static_cast<const std::uint8_t*>(live), static_cast<std::int32_t*>(expert),
+                                  static_cast<std::int32_t*>(slot), static_cast<Real*>(weight),
+                                  static_cast<std::int32_t*>(source), static_cast<std::int32_t*>(first),
+                                  static_cast<std::int32_t*>(count), static_cast<std::int32_t*>(dropped), tokens,
+                                  experts, choices, capacity, rest, normalise, static_cast<Real>(limit)});
   };
   if (dtype == GSHARD_RT_F64)
     run(double{});

@@ -3,7 +3,7 @@
 
 #include "runtime/philox.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 RowOrder::RowOrder(std::uint64_t seed, std::int64_t rows) : seed_(seed), rows_(rows) {
   while ((std::int64_t{1} << (2 * halfBits_)) < rows) ++halfBits_;
@@ -30,4 +30,4 @@ std::int64_t RowOrder::at(std::int64_t epoch, std::int64_t position) const {
   return static_cast<std::int64_t>(value);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

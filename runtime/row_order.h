@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-namespace gshard {
+namespace gshard::runtime {
 
 class RowOrder {
  public:
@@ -20,4 +20,4 @@ class RowOrder {
   int halfBits_ = 1;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -10,7 +10,7 @@
 
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -176,4 +176,4 @@ void writeArrays(const std::string& path, const NamedArrays& arrays) {
   file.commit();
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -8,7 +8,7 @@
 
 #include "runtime/array.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 struct TensorHeader {
   std::string name;
@@ -42,4 +42,4 @@ SafetensorsIndex indexSafetensors(const FileReader& file);
 
 void writeSafetensors(const std::string& path, const NamedArrays& arrays);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

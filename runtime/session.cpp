@@ -10,7 +10,7 @@
 #include "runtime/failure.h"
 #include "runtime/program_text.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::int64_t rowsPerCall(const gshard_rt_function& function) {
   if (function.step_rows > 0) return function.step_rows;
@@ -174,4 +174,4 @@ void prepareSession(Session& session) {
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

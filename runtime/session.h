@@ -15,7 +15,7 @@
 #include "runtime/dataset.h"
 #include "runtime/options.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 enum class Command { Train, Eval, Entry };
 
@@ -54,4 +54,4 @@ std::int64_t batchesPerEpoch(const Feed& feed, const gshard_rt_function& functio
 
 const gshard_rt_function* finishOf(const gshard_rt_program& program, const gshard_rt_function& function);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <new>
 
-namespace gshard {
+namespace gshard::runtime {
 
 std::size_t SharedHeader::bytes(int devices) {
   return sizeof(SharedHeader) + sizeof(DeviceFlags) * static_cast<std::size_t>(devices);
@@ -73,4 +73,4 @@ bool processAlive(std::int32_t pid) {
   return pid == 0 || kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

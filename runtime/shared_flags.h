@@ -8,7 +8,7 @@
 
 #include "runtime/call_list.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Number and label of a call in one word, so that both are read together.
 inline std::uint64_t callWord(std::uint32_t number, std::int32_t label) {
@@ -54,4 +54,4 @@ bool awaitSequence(DeviceFlags& flags, std::uint32_t target, int spins, int mill
 // Whether a process of this host still runs.
 bool processAlive(std::int32_t pid);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -11,7 +11,7 @@
 #include "runtime/failure.h"
 #include "runtime/reduce_kernels.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 SharedTransport::SharedTransport(int rank, std::vector<std::byte*> bases, std::int64_t arenaBytes, SharedHeader* header)
     : Transport(rank, static_cast<int>(bases.size())),
@@ -238,4 +238,4 @@ void SharedTransport::note(int label, std::int64_t step) {
   if (label == kEnded) own.ended.store(1);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

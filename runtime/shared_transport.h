@@ -8,7 +8,7 @@
 #include "runtime/shared_flags.h"
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 class SharedTransport : public Transport {
  public:
@@ -65,4 +65,4 @@ class SharedTransport : public Transport {
   int spins_;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

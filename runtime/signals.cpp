@@ -12,7 +12,7 @@
 #include "runtime/failure.h"
 #include "runtime/reporter.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 Session* signalled = nullptr;  // handlers have no other way to reach the run
@@ -126,4 +126,4 @@ void answerStatus(Session& session, Transport& transport) {
   std::fflush(stderr);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

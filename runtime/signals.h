@@ -4,7 +4,7 @@
 #include "runtime/session.h"
 #include "runtime/transport.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Handlers that reach `session`, which outlives the run.
 void catchSignals(Session& session);
@@ -15,4 +15,4 @@ void nameThread(const Transport& transport);
 // Prints step, loss and where each device is, if SIGUSR1 asked since the last call.
 void answerStatus(Session& session, Transport& transport);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

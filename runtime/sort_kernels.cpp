@@ -6,7 +6,7 @@
 #include "runtime/abi.h"
 #include "runtime/element_type.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 namespace {
 
@@ -105,10 +105,10 @@ void sortTyped(ElementType type, const Row& row) {
 
 }  // namespace
 
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" void gshard_rt_sort(const void* elements, void* values, void* indices, void* workspace, int64_t dtype,
                                int64_t size, int64_t kept, int64_t stride, int64_t outputStride, int64_t descending) {
-  gshard::sortTyped(static_cast<gshard::ElementType>(dtype),
-                    {elements, values, indices, workspace, size, kept, stride, outputStride, descending != 0});
+  gshard::runtime::sortTyped(static_cast<gshard::runtime::ElementType>(dtype),
+                             {elements, values, indices, workspace, size, kept, stride, outputStride, descending != 0});
 }

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-namespace gshard {
+namespace gshard::runtime {
 
 void StepProfile::stepDone(Device&, const gshard_rt_function& function, std::int64_t index, const Span& span) {
   std::vector<double>& seconds = seconds_[&function];
@@ -53,4 +53,4 @@ StepProfile::Summary StepProfile::summary(const gshard_rt_program& program) cons
   return summary;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -6,7 +6,7 @@
 
 #include "runtime/device.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 class StepProfile : public StepObserver {
  public:
@@ -22,4 +22,4 @@ class StepProfile : public StepObserver {
   std::map<const gshard_rt_function*, std::vector<double>> seconds_;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

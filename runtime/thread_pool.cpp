@@ -3,7 +3,7 @@
 
 #include "runtime/placement.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Between two kernels of a step lie microseconds, and waking a thread takes tens of them: it waits for about a tenth of
 // a millisecond before it sleeps. With fewer cores than threads the other one needs the core.
@@ -61,4 +61,4 @@ void ThreadPool::work(int thread) {
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace gshard {
+namespace gshard::runtime {
 
 class ThreadPool {
  public:
@@ -35,4 +35,4 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

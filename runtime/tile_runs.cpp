@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 template <class From>
@@ -153,4 +153,4 @@ void tileToWhole(const Tile& tile, const std::vector<std::int64_t>& shape, Eleme
   }
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -8,7 +8,7 @@
 #include "runtime/element_type.h"
 #include "runtime/extents.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 struct TileRun {
   std::int64_t flat = 0;   // element in the whole, counted over the dims from the first
@@ -33,4 +33,4 @@ void wholeToTile(const Tile& tile, const std::vector<std::int64_t>& shape, Eleme
 void tileToWhole(const Tile& tile, const std::vector<std::int64_t>& shape, ElementType type, const std::byte* buffer,
                  std::byte* whole);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

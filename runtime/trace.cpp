@@ -12,7 +12,7 @@
 #include "runtime/file_bytes.h"
 #include "runtime/program_text.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -201,4 +201,4 @@ TraceSpan::~TraceSpan() {
   if (trace_ != nullptr) trace_->other(name_, begin_, monotonicSeconds(), trainingStep_);
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -9,7 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/reporter.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 class Trace : public StepObserver {
  public:
@@ -77,4 +77,4 @@ class TraceSpan {
   double begin_ = 0;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

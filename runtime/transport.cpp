@@ -6,7 +6,7 @@
 
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // Made when the program starts, since handlers of crashes read it and may not allocate.
 static const std::string kOutside[] = {"start-up", "the agreement after a call", "a barrier outside the plan",
@@ -24,7 +24,7 @@ std::string Transport::waitedText(int where, std::int64_t step, double seconds) 
 }
 
 std::string Transport::differenceText(const std::vector<CallList>& lists) const {
-  const std::optional<CallDifference> found = gshard::firstDifference(lists, static_cast<std::size_t>(rank_));
+  const std::optional<CallDifference> found = gshard::runtime::firstDifference(lists, static_cast<std::size_t>(rank_));
   if (!found) return "";
   const auto side = [&](std::size_t device) {
     return label(lists[device].at(found->call)) + " on device " + std::to_string(device);
@@ -81,4 +81,4 @@ std::int64_t receivedBytes(const ReducePlan& plan, int rank) {
   return bytes;
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

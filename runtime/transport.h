@@ -13,7 +13,7 @@
 #include "runtime/call_list.h"
 #include "runtime/element_type.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 // In the order of abi.h.
 enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All };
@@ -155,4 +155,4 @@ OwnedPart ownedPart(const ReducePart& part, int position, int members);
 
 int positionIn(const std::vector<int>& group, int rank);
 
-}  // namespace gshard
+}  // namespace gshard::runtime

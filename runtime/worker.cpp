@@ -10,7 +10,7 @@
 #include "runtime/program_text.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 Worker::Worker(Session& session, Device& device, Reporter& reporter)
     : session_(session),
@@ -226,4 +226,4 @@ bool Worker::save(std::int64_t step) {
   return device_.transport().barrier();
 }
 
-}  // namespace gshard
+}  // namespace gshard::runtime

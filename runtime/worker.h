@@ -15,7 +15,7 @@
 #include "runtime/step_profile.h"
 #include "runtime/trace.h"
 
-namespace gshard {
+namespace gshard::runtime {
 
 class Worker {
  public:
@@ -89,4 +89,4 @@ class Worker {
   double waitBefore_ = 0;
 };
 
-}  // namespace gshard
+}  // namespace gshard::runtime

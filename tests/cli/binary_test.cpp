@@ -164,18 +164,18 @@ TEST_F(Cli, FourForWhatDoesNotFit) {
   expectEnd(on(2)({"train", "--input", "x=" + file("x.npy"), "--input", "y=" + file("fewLabels.npy")}), 4, {"16", "4"});
 }
 
-Array arrayOf(const Numbers& numbers) {
-  Array array{ElementType::F64, numbers.shape, {}};
+runtime::Array arrayOf(const Numbers& numbers) {
+  runtime::Array array{runtime::ElementType::F64, numbers.shape, {}};
   array.bytes.resize(numbers.values.size() * sizeof(double));
   std::memcpy(array.bytes.data(), numbers.values.data(), array.bytes.size());
   return array;
 }
 
 TEST_F(Cli, InitListsWhatDoesNotFit) {
-  const Array w1 = arrayOf(spread({5, 7}, 0)), b1 = arrayOf(spread({7}, 0)), w2 = arrayOf(spread({7, 3}, 0));
-  writeArrays(file("good.npz"), {{"start.w1", w1}, {"start.b1", b1}, {"start.w2", w2}, {"other", b1}});
+  const runtime::Array w1 = arrayOf(spread({5, 7}, 0)), b1 = arrayOf(spread({7}, 0)), w2 = arrayOf(spread({7, 3}, 0));
+  runtime::writeArrays(file("good.npz"), {{"start.w1", w1}, {"start.b1", b1}, {"start.w2", w2}, {"other", b1}});
   expectEnd(on(3)({"train", "--steps", "0", "--init", file("good.npz") + ":start."}), 0);
-  writeArrays(file("bad.npz"), {{"w1", w1}, {"b1", arrayOf(spread({8}, 0))}, {"w3", w2}});
+  runtime::writeArrays(file("bad.npz"), {{"w1", w1}, {"b1", arrayOf(spread({8}, 0))}, {"w3", w2}});
   expectEnd(on(3)({"train", "--steps", "0", "--init", file("bad.npz")}), 4,
             {"`net.w2` is missing", "`net.b1` is f64[8], expected f32[7]", "`net.w3` is surplus"});
   expectEnd(on(3)({"train", "--steps", "0", "--init", file("good.npz")}), 4, {"`net.other` is surplus"});
@@ -315,7 +315,7 @@ TEST_F(Cli, CheckpointsMoveBetweenDeviceCounts) {
              resumed = numbersOf(start + "/step-8.safetensors");
   for (const auto& [name, numbers] : straight) EXPECT_LE(relativeDifference(numbers, resumed.at(name)), 1e-5) << name;
   std::filesystem::create_directories(file("unfit"));
-  writeArrays(file("unfit/step-1.safetensors"), {{"net.b1", arrayOf(spread({7}, 0))}});
+  runtime::writeArrays(file("unfit/step-1.safetensors"), {{"net.b1", arrayOf(spread({7}, 0))}});
   expectEnd(on(2)({"eval", "--checkpoint", file("unfit")}), 4, {"`net.w1` is missing"});
 }
 

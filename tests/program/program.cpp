@@ -150,12 +150,12 @@ Peak peakOf(const std::string& metrics) {
 std::map<std::string, Numbers> numbersOf(const std::string& path) {
   std::map<std::string, Numbers> result;
   try {
-    for (const auto& [name, array] : readArrays(path)) {
+    for (const auto& [name, array] : runtime::readArrays(path)) {
       Numbers numbers{array.shape, {}};
-      for (std::int64_t i = 0; i < array.count(); ++i) numbers.values.push_back(asDouble(array, i));
+      for (std::int64_t i = 0; i < array.count(); ++i) numbers.values.push_back(runtime::asDouble(array, i));
       result.emplace(name, std::move(numbers));
     }
-  } catch (const Failure& failed) {
+  } catch (const runtime::Failure& failed) {
     ADD_FAILURE() << failed.message;
   }
   return result;
@@ -164,14 +164,14 @@ std::map<std::string, Numbers> numbersOf(const std::string& path) {
 std::string copyRenamed(const std::string& from, const std::string& to,
                         const std::map<std::string, std::string>& names) {
   try {
-    NamedArrays renamed;
-    for (auto& [name, array] : readArrays(from)) {
+    runtime::NamedArrays renamed;
+    for (auto& [name, array] : runtime::readArrays(from)) {
       const auto known = names.find(name);
       if (known != names.end()) renamed.emplace_back(known->second, std::move(array));
     }
     EXPECT_EQ(renamed.size(), names.size()) << from;
-    writeArrays(to, renamed);
-  } catch (const Failure& failed) {
+    runtime::writeArrays(to, renamed);
+  } catch (const runtime::Failure& failed) {
     ADD_FAILURE() << failed.message;
   }
   return to;

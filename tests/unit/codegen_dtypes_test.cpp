@@ -89,8 +89,8 @@ func @f(%x: f16[65536], %y: bf16[65536]) -> (f16[65536], bf16[65536], f32[65536]
   ASSERT_NE(module, nullptr);
   std::vector<Tensor> all = drawAll(module->functions[0]);
   for (std::size_t i = 0; i < 65536; ++i) {
-    all[0].floats[i] = static_cast<double>(halfToFloat(static_cast<std::uint16_t>(i)));
-    all[1].floats[i] = static_cast<double>(bfloatToFloat(static_cast<std::uint16_t>(i)));
+    all[0].floats[i] = static_cast<double>(runtime::halfToFloat(static_cast<std::uint16_t>(i)));
+    all[1].floats[i] = static_cast<double>(runtime::bfloatToFloat(static_cast<std::uint16_t>(i)));
   }
   for (const std::string& cpu : cpus()) {
     SCOPED_TRACE(cpu);

@@ -20,15 +20,15 @@ void putScalar(std::byte* at, std::int64_t dtype, double value) {
 }
 
 struct DeviceRun {
-  gshard::Fault fault;
+  gshard::runtime::Fault fault;
   std::int64_t highest = 0;
   int code = 0;
 };
 
-void runDevice(gshard_test_run& run, gshard::LocalWorld& world, int rank, DeviceRun& told) {
+void runDevice(gshard_test_run& run, gshard::runtime::LocalWorld& world, int rank, DeviceRun& told) {
   const gshard_rt_program& program = *run.program;
   const gshard_rt_function& function = program.functions[run.function];
-  gshard::Transport& transport = world.device(rank);
+  gshard::runtime::Transport& transport = world.device(rank);
   std::byte* arena = transport.arena();
   std::memset(arena, kPoison, static_cast<std::size_t>(program.arena_bytes));
   const auto put = [&](const gshard_rt_tensor& tensor, const void* tile) {
@@ -51,7 +51,7 @@ void runDevice(gshard_test_run& run, gshard::LocalWorld& world, int rank, Device
   const std::int32_t step = static_cast<std::int32_t>(run.step), steps = static_cast<std::int32_t>(run.steps);
   if (function.step_offset >= 0) std::memcpy(arena + function.step_offset, &step, 4);
   if (function.steps_offset >= 0) std::memcpy(arena + function.steps_offset, &steps, 4);
-  gshard::Device own(program, transport, static_cast<int>(run.threads), run.seed);
+  gshard::runtime::Device own(program, transport, static_cast<int>(run.threads), run.seed);
   own.setRows(run.rows, run.total_rows);
   const std::int64_t before = transport.bytesReceived();
   if (!transport.barrier() || !own.run(function, 0) || !transport.barrier()) {
@@ -85,20 +85,20 @@ const void* const gshard_test_called[] = {
 
 int gshard_test_run_function(gshard_test_run* run) {
   const gshard_rt_program& program = *run->program;
-  gshard::LocalWorld world(static_cast<int>(program.devices), std::max<std::int64_t>(program.arena_bytes, 1));
+  gshard::runtime::LocalWorld world(static_cast<int>(program.devices), std::max<std::int64_t>(program.arena_bytes, 1));
   std::vector<DeviceRun> told(static_cast<std::size_t>(program.devices));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < program.devices; ++rank) {
     threads.emplace_back([&, rank] { runDevice(*run, world, rank, told[static_cast<std::size_t>(rank)]); });
   }
   for (std::thread& thread : threads) thread.join();
-  gshard::Fault least;
+  gshard::runtime::Fault least;
   run->highest_byte = 0;
   int code = 0;
   for (const DeviceRun& device : told) {
     code = std::max(code, device.code);
     run->highest_byte = std::max(run->highest_byte, device.highest);
-    const gshard::Fault& fault = device.fault;
+    const gshard::runtime::Fault& fault = device.fault;
     if (fault.happened() &&
         (!least.happened() || std::pair(fault.order, fault.index) < std::pair(least.order, least.index)))
       least = fault;

@@ -152,7 +152,7 @@ func @f(%acc: f32[2] {[_], sum: x} accumulator 0, %g: f32[4, 2] {[x, _]}) accumu
 }
 
 TEST(Random, IsThatOfTheRuntime) {
-  namespace rv = random_values;
+  namespace rv = runtime::random_values;
   for (std::uint64_t i = 0; i < 40; ++i) {
     const RandomStream mine{0x123456789abcdefULL, 77, 3};
     const rv::Stream theirs{0x123456789abcdefULL, 77, 3};
@@ -171,8 +171,10 @@ TEST(Tensor, NarrowFormatsRoundAsTheRuntimeDoes) {
     bits = bits * 1664525u + 1013904223u;
     const float value = std::bit_cast<float>(bits);
     if (std::isnan(value)) continue;
-    EXPECT_EQ(roundTo(DType::BF16, value), static_cast<double>(bfloatToFloat(floatToBfloat(value)))) << value;
-    EXPECT_EQ(roundTo(DType::F16, value), static_cast<double>(halfToFloat(floatToHalf(value)))) << value;
+    EXPECT_EQ(roundTo(DType::BF16, value), static_cast<double>(runtime::bfloatToFloat(runtime::floatToBfloat(value))))
+        << value;
+    EXPECT_EQ(roundTo(DType::F16, value), static_cast<double>(runtime::halfToFloat(runtime::floatToHalf(value))))
+        << value;
   }
   EXPECT_EQ(roundTo(DType::F16, 65519.9), 65504);
   EXPECT_EQ(roundTo(DType::F16, 65520), std::numeric_limits<double>::infinity());

@@ -108,7 +108,6 @@ TEST(House, NoFileIsOver700LinesAndEachSaysWhatItIs) {
   }
 }
 
-// Library code neither prints nor exits (style.md section 5): only driver/ and the binary's own output do.
 // clang-tidy's misc-unused-using-decls sees only the file it was started with, and ./dev lint gives it many at once.
 TEST(House, WhatAUsingDeclarationNamesIsUsed) {
   const std::regex declaration("^\\s*using ([A-Za-z_]+::)+([A-Za-z_]+);");
@@ -131,6 +130,7 @@ TEST(House, WhatAUsingDeclarationNamesIsUsed) {
   EXPECT_GT(found, 0u);
 }
 
+// Library code neither prints nor exits (style.md section 5): only driver/ and the binary's own output do.
 TEST(House, LibrariesNeitherPrintNorExit) {
   for (const char* folder : {"support", "frontend", "ir", "sema", "partition", "codegen"}) {
     for (const fs::path& path : sourcesOf(kRoot / folder)) {
@@ -143,6 +143,24 @@ TEST(House, LibrariesNeitherPrintNorExit) {
       }
     }
   }
+}
+
+// Tests link the compiler and the runtime into one program, and both have an Options and a Session. In one namespace
+// the linker would keep the functions of one of them for both.
+TEST(House, TheRuntimeHasANamespaceOfItsOwn) {
+  const std::regex opened("^(inline )?namespace ([a-z_:]+) \\{");
+  std::size_t found = 0;
+  for (const auto& [folder, unused] : kMayInclude) {
+    for (const fs::path& path : sourcesOf(kRoot / folder)) {
+      for (const std::string& line : linesOf(path)) {
+        std::smatch match;
+        if (!std::regex_search(line, match, opened) || !match[2].str().starts_with("gshard")) continue;
+        ++found;
+        EXPECT_EQ(match[2].str().starts_with("gshard::runtime"), folder == "runtime") << path << ": " << line;
+      }
+    }
+  }
+  EXPECT_GT(found, 0u);
 }
 
 TEST(House, CMakeStaysWithTargets) {

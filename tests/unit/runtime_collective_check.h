@@ -10,7 +10,7 @@
 #include "runtime/random_values.h"
 #include "runtime/transport.h"
 
-namespace gshard::collective_check {
+namespace gshard::runtime::collective_check {
 
 // Small integers, so that sums are exact, or arbitrary floats, whose sum in rank order is compared bit by bit.
 inline float valueAt(int device, std::int64_t index, bool exact) {
@@ -167,4 +167,4 @@ inline std::string checkAll(Transport& transport) {
   return "";
 }
 
-}  // namespace gshard::collective_check
+}  // namespace gshard::runtime::collective_check

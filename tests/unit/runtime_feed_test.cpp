@@ -13,7 +13,7 @@
 #include "runtime/local_transport.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 // One input x: TYPE[6, 2, 4] by rows and one parameter w: f32[5, 4], both split as told over one axis.
@@ -230,4 +230,4 @@ TEST(Checkpoint, LoadsOnAnyNumberOfDevices) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 
 #include "runtime/derive_moves.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -245,4 +245,4 @@ TEST_F(Moves, SubAxesAndGroups) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -12,19 +12,19 @@
 namespace {
 
 // Three steps of a sum, a gather and an agreement; the last device leaves out the gather of the second step.
-bool makeCalls(gshard::Transport& transport) {
-  using gshard::collective_check::boxOf;
+bool makeCalls(gshard::runtime::Transport& transport) {
+  using gshard::runtime::collective_check::boxOf;
   transport.setLabels({"all_reduce over x (plan 0, a.gsd:1:2)", "all_gather over x (plan 1, a.gsd:3:4)"});
   transport.setTimeout(2);
-  gshard::ReducePlan sum;
-  gshard::MovePlan gather;
+  gshard::runtime::ReducePlan sum;
+  gshard::runtime::MovePlan gather;
   for (int device = 0; device < transport.size(); ++device) {
     sum.group.push_back(device);
     gather.group.push_back(device);
     gather.copies.push_back(
-        {device, boxOf(0, {5}, {5}), boxOf(1024 + 64 * device, {5}, {5}), gshard::ElementType::F32});
+        {device, boxOf(0, {5}, {5}), boxOf(1024 + 64 * device, {5}, {5}), gshard::runtime::ElementType::F32});
   }
-  gshard::ReducePart part;
+  gshard::runtime::ReducePart part;
   part.source = part.target = boxOf(0, {5}, {5});
   sum.parts.push_back(part);
   const int first = transport.prepareReduce(sum), second = transport.prepareMove(gather);
@@ -41,7 +41,7 @@ bool makeCalls(gshard::Transport& transport) {
 }
 
 // What ctest looks for: every rank tells call 5, and the line of the gather.
-void checkOrder(gshard::Transport& transport) {
+void checkOrder(gshard::runtime::Transport& transport) {
   const bool passed = makeCalls(transport);
   std::printf("rank %d %s %s\n", transport.rank(), passed ? "passed" : "stopped", transport.firstDifference().c_str());
   std::fflush(stdout);
@@ -57,14 +57,14 @@ int main(int argc, char** argv) {
     }
     return false;
   };
-  gshard::MpiWorld world;
+  gshard::runtime::MpiWorld world;
   if (const char* fault = gshard_mpi_start(&world)) {
     std::fprintf(stderr, "%s\n", fault);
     return 1;
   }
   char error[512] = "";
-  gshard::Transport* transport =
-      gshard_mpi_open(gshard::collective_check::kArena, asked("messages") ? 1 : 0, error, sizeof error);
+  gshard::runtime::Transport* transport =
+      gshard_mpi_open(gshard::runtime::collective_check::kArena, asked("messages") ? 1 : 0, error, sizeof error);
   if (transport == nullptr) {
     std::fprintf(stderr, "%s\n", error);
     gshard_mpi_finish(nullptr, 1);
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     checkOrder(*transport);
     gshard_mpi_finish(nullptr, 5);
   }
-  const std::string fault = gshard::collective_check::checkAll(*transport);
+  const std::string fault = gshard::runtime::collective_check::checkAll(*transport);
   if (!fault.empty()) {
     std::fprintf(stderr, "%s\n", fault.c_str());
     gshard_mpi_finish(transport, 1);

@@ -9,7 +9,7 @@
 #include "runtime/local_transport.h"
 #include "tests/unit/runtime_collective_check.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 // Passes everything on to a device's transport, but leaves out one of its collectives.
@@ -135,4 +135,4 @@ TEST(CallOrder, ListsThatAreOnlyShorterAreEqual) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -7,7 +7,7 @@
 
 #include "runtime/philox.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 using random_values::Block;
@@ -99,4 +99,4 @@ TEST(RandomValues, SeedSiteAndStepAllMatter) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -15,7 +15,7 @@
 #include "runtime/safetensors.h"
 #include "runtime/tile_runs.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 Bytes bytesOf(const std::string& text) {
@@ -401,4 +401,4 @@ TEST(FileReader, ReadsPartsOfRegularFilesAlone) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime

@@ -9,7 +9,7 @@
 #include "runtime/reduce_kernels.h"
 #include "tests/unit/runtime_collective_check.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 std::vector<std::string> onDevices(LocalWorld& world, const std::function<std::string(Transport&)>& body) {
@@ -145,4 +145,4 @@ TEST(ElementType, SixteenBitFloatsRoundToNearestEven) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime

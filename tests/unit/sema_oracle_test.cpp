@@ -12,8 +12,8 @@ using namespace testing_sema;
 
 TEST(SemaOracle, SmallNetworkTrainsAsItsPeers) {
   std::map<std::string, std::vector<double>> oracle;
-  for (const auto& [name, array] : readArrays(GSHARD_SOURCE_DIR "/tests/oracle/mlp_small.npz")) {
-    for (std::int64_t i = 0; i < array.count(); ++i) oracle[name].push_back(asDouble(array, i));
+  for (const auto& [name, array] : runtime::readArrays(GSHARD_SOURCE_DIR "/tests/oracle/mlp_small.npz")) {
+    for (std::int64_t i = 0; i < array.count(); ++i) oracle[name].push_back(runtime::asDouble(array, i));
   }
   auto program = std::make_unique<Program>();
   std::string error;

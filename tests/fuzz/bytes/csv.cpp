@@ -5,6 +5,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gshard;
+  using namespace gshard::runtime;
   const std::string_view all(reinterpret_cast<const char*>(data), size);
   const std::size_t line = all.find('\n');
   const std::string selection(all.substr(0, line));

@@ -1,7 +1,7 @@
 // npy and npz files, each also in gzip, told apart as readArrays does.
 #include "tests/fuzz/bytes/reader_target.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 bool beginsWith(const Bytes& bytes, const std::string& prefix) {
@@ -17,10 +17,11 @@ void checkWritten(const Array& array) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gshard;
+  using namespace gshard::runtime;
   fuzz::accepts([&] {
     Bytes bytes = fuzz::bytesOf(data, size);
     if (isGzip(bytes)) bytes = gunzip(bytes, "file");

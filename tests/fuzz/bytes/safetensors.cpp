@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/bytes/reader_target.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 void checkWritten(const NamedArrays& arrays) {
@@ -23,10 +23,11 @@ void checkWritten(const NamedArrays& arrays) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gshard;
+  using namespace gshard::runtime;
   fuzz::accepts([&] {
     const NamedArrays arrays = readSafetensors(fuzz::bytesOf(data, size), "file");
     for (const auto& [name, array] : arrays) fuzz::checkArray(array);

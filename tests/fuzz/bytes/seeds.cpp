@@ -8,7 +8,7 @@
 #include "runtime/array.h"
 #include "runtime/failure.h"
 
-namespace gshard {
+namespace gshard::runtime {
 namespace {
 
 void writeText(const std::string& path, const std::string& text) {
@@ -103,7 +103,7 @@ void writeSeeds(const std::string& folder) {
 }
 
 }  // namespace
-}  // namespace gshard
+}  // namespace gshard::runtime
 
 int main(int count, char** words) {
   if (count != 2) {
@@ -111,8 +111,8 @@ int main(int count, char** words) {
     return 2;
   }
   try {
-    gshard::writeSeeds(words[1]);
-  } catch (const gshard::Failure& failed) {
+    gshard::runtime::writeSeeds(words[1]);
+  } catch (const gshard::runtime::Failure& failed) {
     std::fprintf(stderr, "%s\n", failed.message.c_str());
     return 1;
   }
