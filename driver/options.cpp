@@ -290,6 +290,11 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
     std::fputs(manPage(argc > 2 ? argv[2] : "").c_str(), stdout);
     return 0;
   }
+  if (word == "help") {  // of all, or of a command
+    fillApp(app, argc > 2 ? argv[2] : "", options);
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  }
   fillApp(app, word, options);
   if (word.empty()) {
     std::fputs(app.help().c_str(), stdout);
@@ -332,6 +337,10 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
     if (!isCommand(word) && word.find('.') == std::string::npos && word[0] != '-') {
       if (const auto near = suggest(word, commandWords())) {
         std::fprintf(stderr, "gshardc: did you mean the command `%s`?\n", near->c_str());
+      } else {
+        std::fprintf(stderr,
+                     "gshardc: no command `%s`: a file alone is compiled; commands: run, check, explain, verify, fmt\n",
+                     word.c_str());
       }
     }
     return 2;

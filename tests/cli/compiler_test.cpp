@@ -48,6 +48,7 @@ TEST(ExitCodes, TwoForUsage) {
   expectEnd(gshardc({kSmall, "--layuot", "x"}), 2, {"no option `--layuot`", "did you mean `--layout`?"});
   expectEnd(gshardc({"check", kSmall, "--devcies=3"}), 2, {"did you mean `--devices`?"});
   expectEnd(gshardc({"chek", kSmall}), 2, {"did you mean the command `check`?"});
+  expectEnd(gshardc({"compile", kSmall}), 2, {"no command `compile`: a file alone is compiled; commands: run, check"});
   expectEnd(gshardc({kSmall, "--emit=oj"}), 2, {"no kind `oj`", "did you mean `obj`?"});
   expectEnd(gshardc({"check", kSmall, "-D", "btach=3"}), 2, {"no constant `btach`", "did you mean `batch`?"});
   expectEnd(gshardc({"check", kSmall, "-D", "batch=x"}), 2, {"int is needed"});
@@ -94,6 +95,7 @@ TEST(ExitCodes, SeventyForOurOwnBugs) {
 // The options of issue 3 and of ux.md section 1, as far as they exist.
 TEST(Help, ListsEveryOption) {
   const Outcome help = gshardc({"--help"});
+  EXPECT_EQ(gshardc({"help"}).out, help.out);
   EXPECT_EQ(help.code, 0);
   for (const char* option :
        {"--mesh",        "--devices", "--layout",      "--platform", "--sharding",    "--rows",
@@ -109,6 +111,7 @@ TEST(Help, ListsEveryOption) {
                                             {"verify", {"-n ", "--mpi", "--steps"}}};
   for (const auto& [command, options] : own) {
     const Outcome text = gshardc({command, "--help"});
+    EXPECT_EQ(gshardc({"help", command}).out, text.out);
     EXPECT_EQ(text.code, 0);
     for (const std::string& option : options)
       EXPECT_TRUE(has(text.out, option)) << command << " " << option << "\n" << text.out;
