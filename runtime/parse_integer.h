@@ -14,8 +14,9 @@ namespace gshard::runtime {
 template <class Integer = std::int64_t>
 std::optional<Integer> parseInteger(std::string_view text) {
   Integer value{};
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result result = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const std::from_chars_result result = std::from_chars(begin, end, value);
   if (result.ec != std::errc{} || result.ptr != end) return std::nullopt;
   return value;
 }
