@@ -37,6 +37,8 @@ bool machineRuns(const std::string& cpu) {
 #endif
 }
 
+constexpr int kMostLetters = 12;  // of the products here
+
 // Operand values lie between canaries: what the product must not touch keeps its bits.
 template <class T>
 class Operands {
@@ -84,29 +86,32 @@ class Operands {
 
   // Puts NaN into the tails: whoever reads one shows it.
   void poisonTails(const std::vector<std::int64_t>& live) {
-    for (int operand = 0; operand < 2; ++operand) {
-      forEach(desc_.letters.size(), [&](const std::vector<std::int64_t>& index) {
-        for (std::size_t i = 0; i < index.size(); ++i) {
-          const GemmLetter& letter = desc_.letters[i];
-          if (letter.group == GemmGroup::Sum && letter.liveSlot >= 0 &&
-              index[i] >= live[static_cast<std::size_t>(letter.liveSlot)]) {
-            at(operand, index) = std::numeric_limits<T>::quiet_NaN();
-          }
+    if (live.empty()) return;
+    forEach([&](const Place& place) {
+      for (std::size_t i = 0; i < desc_.letters.size(); ++i) {
+        const GemmLetter& letter = desc_.letters[i];
+        if (letter.group == GemmGroup::Sum && letter.liveSlot >= 0 &&
+            place.index[i] >= live[static_cast<std::size_t>(letter.liveSlot)]) {
+          at(0, place) = at(1, place) = std::numeric_limits<T>::quiet_NaN();
         }
-      });
-    }
+      }
+    });
   }
 
-  T& at(int operand, const std::vector<std::int64_t>& index) {
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < index.size(); ++i) offset += index[i] * strideOf(desc_.letters[i], operand);
-    return origin(operand)[offset];
-  }
+  // One index of every letter, and the elements of the operands there. An inner loop of these tests takes most of their
+  // time, the more under a sanitizer: arrays, no vectors.
+  struct Place {
+    std::int64_t index[kMostLetters] = {};
+    std::int64_t offsets[3] = {};
+  };
+
+  T& at(int operand, const Place& place) { return origin(operand)[place.offsets[operand]]; }
 
   template <class Body>
-  void forEach(std::size_t, const Body& body) {
-    std::vector<std::int64_t> index(desc_.letters.size(), 0);
-    walk(0, index, body);
+  void forEach(const Body& body) {
+    ASSERT_LE(desc_.letters.size(), std::size_t{kMostLetters});
+    Place place;
+    walk(0, place, body);
   }
 
  private:
@@ -116,10 +121,16 @@ class Operands {
   static constexpr std::int64_t kMargin = 37;
 
   template <class Body>
-  void walk(std::size_t letter, std::vector<std::int64_t>& index, const Body& body) {
-    if (letter == index.size()) return body(index);
-    for (index[letter] = 0; index[letter] < desc_.letters[letter].size; ++index[letter]) walk(letter + 1, index, body);
-    index[letter] = 0;
+  void walk(std::size_t at, Place& place, const Body& body) {
+    if (at == desc_.letters.size()) return body(place);
+    const GemmLetter& letter = desc_.letters[at];
+    const std::int64_t strides[3] = {strideOf(letter, 0), strideOf(letter, 1), strideOf(letter, 2)};
+    for (std::int64_t i = 0; i < letter.size; ++i) {
+      place.index[at] = i;
+      walk(at + 1, place, body);
+      for (int operand = 0; operand < 3; ++operand) place.offsets[operand] += strides[operand];
+    }
+    for (int operand = 0; operand < 3; ++operand) place.offsets[operand] -= letter.size * strides[operand];
   }
 
   const GemmDesc& desc_;
@@ -138,19 +149,19 @@ void expectProduct(const GemmDesc& desc, Operands<T>& operands, const std::vecto
   std::vector<double> expected(operands.buffer(2).size(), 0), magnitude(expected.size(), 0);
   std::vector<T> chain(operands.buffer(2).size(), T{0});
   std::vector<char> written(expected.size(), 0), tail(expected.size(), 0);
-  operands.forEach(desc.letters.size(), [&](const std::vector<std::int64_t>& index) {
-    const std::size_t offset = static_cast<std::size_t>(&operands.at(2, index) - operands.buffer(2).data());
+  operands.forEach([&](const auto& place) {
+    const auto offset = static_cast<std::size_t>(&operands.at(2, place) - operands.buffer(2).data());
     if (!written[offset] && desc.addToC) {
       expected[offset] = static_cast<double>(operands.initialC()[offset]);
       chain[offset] = operands.initialC()[offset];
     }
     written[offset] = 1;
-    for (std::size_t i = 0; i < index.size(); ++i) {
-      if (!isTail(i, index[i])) continue;
+    for (std::size_t i = 0; i < (live.empty() ? 0 : desc.letters.size()); ++i) {
+      if (!isTail(i, place.index[i])) continue;
       if (desc.letters[i].group != GemmGroup::Sum) tail[offset] = 1;
       return;
     }
-    const T a = operands.at(0, index), b = operands.at(1, index);
+    const T a = operands.at(0, place), b = operands.at(1, place);
     expected[offset] += static_cast<double>(a) * static_cast<double>(b);
     magnitude[offset] += std::abs(static_cast<double>(a) * static_cast<double>(b));
     chain[offset] = std::fma(a, b, chain[offset]);
@@ -353,12 +364,12 @@ TEST_P(GemmOnCpu, EmptyRowsAreSkipped) {
       const std::string what = "product " + std::to_string(i) + ", pattern " + std::to_string(pattern);
       const auto check = [&]<class T>(T zero) {
         Operands<T> operands(descs[i], 2, plans[i]);
-        operands.forEach(descs[i].letters.size(), [&](const std::vector<std::int64_t>& index) {
+        operands.forEach([&](const auto& place) {
           // Letters: rows, columns, sum.
-          if (pattern == 0 && index[0] >= 20 && index[0] != 60) operands.at(0, index) = zero;
-          if (pattern == 1 && index[1] >= 7) operands.at(1, index) = zero;
-          if (pattern == 2 && index[2] >= 21) operands.at(0, index) = operands.at(1, index) = zero;
-          if (pattern == 3) operands.at(0, index) = -zero;
+          if (pattern == 0 && place.index[0] >= 20 && place.index[0] != 60) operands.at(0, place) = zero;
+          if (pattern == 1 && place.index[1] >= 7) operands.at(1, place) = zero;
+          if (pattern == 2 && place.index[2] >= 21) operands.at(0, place) = operands.at(1, place) = zero;
+          if (pattern == 3) operands.at(0, place) = -zero;
         });
         runProduct(program.desc(i), operands, {}, 2);
         expectProduct(descs[i], operands, {}, target_->shape().hasFma, what);
