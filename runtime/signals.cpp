@@ -1,7 +1,6 @@
 // Signal handlers; see signals.h.
 #include "runtime/signals.h"
 
-#include <sanitizer/common_interface_defs.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,8 +11,6 @@
 
 #include "runtime/failure.h"
 #include "runtime/reporter.h"
-
-#pragma weak __sanitizer_print_stack_trace  // in programs with a sanitizer, whose own handlers ours replace
 
 namespace gshard::runtime {
 namespace {
@@ -88,7 +85,6 @@ void onCrash(int number) {
   }
   text << "\n";
   text.print();
-  if (__sanitizer_print_stack_trace != nullptr) __sanitizer_print_stack_trace();
   _exit(kExitBug);
 }
 
@@ -107,8 +103,10 @@ void catchSignals(Session& session) {
   handle(SIGUSR1, onStatus, SA_RESTART);
   // `gshardc run --mpi` sends this one to mpirun, which forwards it; SIGTERM would be followed by SIGKILL at once.
   if (session.startedByMpi) handle(SIGUSR2, onStop, SA_RESTART);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     handle(number, onCrash, static_cast<int>(SA_RESETHAND));
+#endif
 }
 
 void nameThread(const Transport& transport) {
