@@ -338,9 +338,8 @@ std::optional<int> parseOptions(int argc, char** argv, Options& options) {
       if (const auto near = suggest(word, commandWords())) {
         std::fprintf(stderr, "gshardc: did you mean the command `%s`?\n", near->c_str());
       } else {
-        std::fprintf(stderr,
-                     "gshardc: no command `%s`: a file alone is compiled; commands: run, check, explain, verify, fmt\n",
-                     word.c_str());
+        std::fprintf(stderr, "gshardc: no command `%s`: a file alone is compiled; commands: %s\n", word.c_str(),
+                     join(commandWords(), ", ").c_str());
       }
     }
     return 2;
